@@ -11,7 +11,8 @@ src/LAYERS names for each folder of src/ the folders it may include. This checks
   - a private header (x_priv.h) is included only from its own folder;
   - main.c includes only public headers and src/nereid_private.h, which otherwise only the top level
     includes;
-  - a backend includes only public headers, its own headers and those of backends/common;
+  - a backend includes only public headers, its own headers and those of backends/common; the package for
+    Python does so too, and src/nereid_private.h;
   - only os/ includes system headers for threads, polling, mapping and loading (net/, net/tls/,
     http/ and grpc/ may include the headers with the names of events and socket addresses).
 Each finding is a line `file:line: what`; the exit status is 1 when there is one.
@@ -167,18 +168,19 @@ def check_src(root: Path, layers: Layers, report: Report) -> None:
                 report.add(path, number, f'"{name}": {path.name} sees public headers and nereid_private.h only')
 
 
-def check_backends(root: Path, report: Report) -> None:
-    backends = root / "backends"
-    for path in sources_in(backends) if backends.is_dir() else []:
-        own = backends / path.relative_to(backends).parts[0]
+def check_plugins(root: Path, kind: str, who: str, also: set[str], report: Report) -> None:
+    """Checks each folder of backends/ or bindings/."""
+    backends, folder = root / "backends", root / kind
+    for path in sources_in(folder) if folder.is_dir() else []:
+        own = folder / path.relative_to(folder).parts[0]
         for number, system, name in includes_of(path):
-            if system or name.startswith(PUBLIC):
+            if system or name.startswith(PUBLIC) or name in also:
                 continue
             places = [path.parent / name, own / name, backends / name]
             real = [place.resolve() for place in places if place.is_file()]
             homes = (own.resolve(), (backends / "common").resolve())
             if not any(place.is_relative_to(home) for place in real for home in homes):
-                report.add(path, number, f'a backend may not include "{name}": public headers, its own, backends/common')
+                report.add(path, number, f'{who} may not include "{name}": public headers, its own, backends/common')
 
 
 def main() -> int:
@@ -188,7 +190,8 @@ def main() -> int:
     report = Report(root)
     layers = read_layers(root / "src" / "LAYERS", report)
     check_src(root, layers, report)
-    check_backends(root, report)
+    check_plugins(root, "backends", "a backend", set(), report)
+    check_plugins(root, "bindings", "the package", {PRIVATE_TABLE}, report)
     for finding in report.findings:
         print(finding)
     print(f"layers: {len(layers.level)} folders, {len(report.findings)} findings")

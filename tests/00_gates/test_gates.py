@@ -113,6 +113,7 @@ def plant(tree: Path, name: str, text: str) -> None:
         ("src/main.c", '"base/err.h"', "main.c sees public headers"),
         ("backends/planted/planted.c", '"base/err.h"', "a backend may not include"),
         ("backends/planted/planted.c", '"../../src/base/err.h"', "a backend may not include"),
+        ("bindings/planted/planted.c", '"base/err.h"', "the package may not include"),
     ],
 )
 def test_planted_include_is_refused(tree: Path, name: str, include: str, what: str) -> None:

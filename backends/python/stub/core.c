@@ -77,14 +77,6 @@ PyObject *core_list(struct wire_in *in, core_read_fn *read, PyObject *record)
     return list;
 }
 
-void core_free(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
-    Py_DECREF(type);
-}
-
 PyObject *record_wrap(struct channel_record *record)
 {
     struct record_object *made = (struct record_object *)PyType_GenericAlloc(core.record, 0);
@@ -109,7 +101,7 @@ PyObject *record_of_place(uint64_t place)
 static void record_free(PyObject *self)
 {
     channel_free(((struct record_object *)self)->record);
-    core_free(self);
+    types_free(self);
 }
 
 static PyType_Slot record_slots[] = {{Py_tp_dealloc, (void *)record_free}, {0, NULL}};
@@ -204,28 +196,13 @@ static struct PyModuleDef core_module = {PyModuleDef_HEAD_INIT, .m_name = "nerei
                                          .m_doc = "The stub's side of the python backend.",
                                          .m_size = -1, .m_methods = core_functions};
 
-static bool core_types(PyObject *module)
-{
-    struct {
-        PyTypeObject **place;
-        PyType_Spec *spec;
-        const char *name;
-    } types[] = {{&core.record, &record_spec, "Record"},
-                 {&core.tensor, &tensor_spec, "Tensor"},
-                 {&core.request, &request_spec, "Request"},
-                 {&core.response, &response_spec, "InferenceResponse"},
-                 {&core.sender, &sender_spec, "InferenceResponseSender"}};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        PyObject *type = PyType_FromSpec(types[i].spec);
-        if (!type)
-            return false;
-        *types[i].place = (PyTypeObject *)type;
-        Py_INCREF(type);
-        if (PyModule_AddObject(module, types[i].name, type) != 0)
-            return false;
-    }
-    return true;
-}
+static const struct types_entry core_types[] = {
+    {&core.record, &record_spec, "Record"},
+    {&core.tensor, &tensor_spec, "Tensor"},
+    {&core.request, &request_spec, "Request"},
+    {&core.response, &response_spec, "InferenceResponse"},
+    {&core.sender, &sender_spec, "InferenceResponseSender"},
+};
 
 PyMODINIT_FUNC PyInit_nereid_python_stub(void)
 {
@@ -233,7 +210,8 @@ PyMODINIT_FUNC PyInit_nereid_python_stub(void)
     core.sent = PyDict_New();
     core.nothing = PyUnicode_InternFromString("");
     core.parameters = PyUnicode_InternFromString("{}");
-    bool well = module && core.sent && core.nothing && core.parameters && core_types(module);
+    bool well = module && core.sent && core.nothing && core.parameters &&
+                types_add(module, core_types, sizeof core_types / sizeof core_types[0]);
     for (int kind = 0; well && kind < LINK_KINDS; kind++) {
         static const char *const kinds[LINK_KINDS] = {[LINK_COMPLETE] = "COMPLETE",
                                                       [LINK_INITIALIZE] = "INITIALIZE",

@@ -1,9 +1,7 @@
 #pragma once
 
 /* The stub's extension module, in the interface that every CPython from 3.9 has. */
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x03090000
-#include <Python.h>
+#include "common/cpython/types.h"
 
 #include "../link.h"
 #include "../wire.h"
@@ -39,9 +37,6 @@ PyObject *core_str_within(struct wire_in *in, PyObject *unused);
  * errors  NULL with an exception */
 typedef PyObject *core_read_fn(struct wire_in *in, PyObject *record);
 PyObject *core_list(struct wire_in *in, core_read_fn *read, PyObject *record);
-
-/* core_free - free an object of one of the module's types, whose fields are freed. */
-void core_free(PyObject *self);
 
 /* core_wait - channel_wait without the interpreter's lock. */
 struct channel_record *core_wait(uint64_t id);

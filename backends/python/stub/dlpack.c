@@ -2,9 +2,20 @@
 
 #include <stdlib.h>
 
+#include "common/cpython/layout.h"
 #include "tensor.h"
 
 /* The interface's version 0.8. */
+
+/* How it calls a datatype; DLPACK_NONE = not at all. */
+enum dlpack_code {
+    DLPACK_INT,
+    DLPACK_UINT,
+    DLPACK_FLOAT,
+    DLPACK_BFLOAT = 4,
+    DLPACK_BOOL = 6,
+    DLPACK_NONE = 255
+};
 
 enum dlpack_place { DLPACK_CPU = 1, DLPACK_PINNED = 3 };
 
@@ -35,6 +46,24 @@ struct dlpack_managed {
     void (*deleter)(struct dlpack_managed *managed);
 };
 
+static uint8_t dlpack_code(uint32_t datatype)
+{
+    if (datatype == TRITONSERVER_TYPE_BF16)
+        return DLPACK_BFLOAT;
+    switch (datatype < LAYOUT_TYPES ? layout_types[datatype].kind : 0) {
+    case 'i':
+        return DLPACK_INT;
+    case 'u':
+        return DLPACK_UINT;
+    case 'f':
+        return DLPACK_FLOAT;
+    case 'b':
+        return DLPACK_BOOL;
+    default:
+        return DLPACK_NONE;
+    }
+}
+
 static void lent_delete(struct dlpack_managed *managed)
 {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -58,7 +87,7 @@ PyObject *dlpack_of_tensor(PyObject *self, PyObject *unused)
     struct tensor *t = (struct tensor *)self;
     if (t->datatype == TRITONSERVER_TYPE_BYTES)
         return core_fail("DLPack does not have support for string tensors.");
-    if (t->datatype >= DATATYPES || datatypes[t->datatype].code == DLPACK_NONE)
+    if (dlpack_code(t->datatype) == DLPACK_NONE)
         return core_fail("DType code \"%u\" is not supported.", t->datatype);
     struct dlpack_managed *managed = calloc(1, sizeof *managed);
     if (!managed)
@@ -67,8 +96,8 @@ PyObject *dlpack_of_tensor(PyObject *self, PyObject *unused)
         (struct dlpack_tensor){.data = t->data,
                                .device = {.type = DLPACK_CPU},
                                .rank = (int32_t)t->rank,
-                               .datatype = {.code = datatypes[t->datatype].code,
-                                            .bits = (uint8_t)(datatypes[t->datatype].bytes * 8),
+                               .datatype = {.code = dlpack_code(t->datatype),
+                                            .bits = (uint8_t)(layout_types[t->datatype].bytes * 8),
                                             .lanes = 1},
                                .shape = t->shape};
     managed->deleter = lent_delete;
@@ -117,8 +146,8 @@ static bool dlpack_is_contiguous(const struct dlpack_tensor *from)
 
 static uint32_t dlpack_datatype(const struct dlpack_type *type)
 {
-    for (uint32_t i = 1; i < DATATYPES && type->lanes == 1; i++) {
-        if (datatypes[i].bytes * 8 == type->bits && datatypes[i].code == type->code)
+    for (uint32_t i = 1; i < LAYOUT_TYPES && type->lanes == 1; i++) {
+        if (layout_types[i].bytes * 8 == type->bits && dlpack_code(i) == type->code)
             return i;
     }
     return TRITONSERVER_TYPE_INVALID;
@@ -142,7 +171,7 @@ static PyObject *tensor_of_capsule(PyObject *name, PyObject *capsule)
     struct tensor *t = tensor_blank((uint32_t)from->rank);
     if (!t)
         return NULL;
-    uint64_t bytes = datatypes[datatype].bytes;
+    uint64_t bytes = layout_types[datatype].bytes;
     for (uint32_t i = 0; i < t->rank; i++) {
         t->shape[i] = from->shape[i];
         bytes *= (uint64_t)from->shape[i];

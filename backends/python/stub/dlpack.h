@@ -4,16 +4,6 @@
 
 /* Tensors as DLPack has them, the interface by which libraries hand tensors to each other. */
 
-/* How DLPack calls a datatype; DLPACK_NONE = not at all. */
-enum dlpack_code {
-    DLPACK_INT,
-    DLPACK_UINT,
-    DLPACK_FLOAT,
-    DLPACK_BFLOAT = 4,
-    DLPACK_BOOL = 6,
-    DLPACK_NONE = 255
-};
-
 /* to_dlpack() - a capsule that keeps the tensor. */
 PyObject *dlpack_of_tensor(PyObject *tensor, PyObject *unused);
 

@@ -3,33 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cpython/layout.h"
+#include "common/cpython/text.h"
 #include "tensor.h"
-
-/* What numpy calls PyArrayInterface: an array's layout, as its attribute __array_struct__ gives
- * it. */
-struct array_layout {
-    int two;
-    int rank;
-    char kind;
-    int item_bytes;
-    int flags;
-    Py_ssize_t *shape, *strides;
-    void *data;
-    PyObject *description;
-};
-
-enum { CONTIGUOUS = 1, ALIGNED = 0x100, NATIVE = 0x200, WRITABLE = 0x400 };
 
 /* What is needed of numpy, once it was imported. */
 static struct {
     PyObject *ndarray, *asarray, *ascontiguous, *empty, *object;
-    PyObject *structure; /* "__array_struct__" */
+    bool imported;
 } numpy;
 
 /* Imports numpy, once. False: an exception is set. */
 static bool numpy_import(void)
 {
-    if (numpy.structure)
+    if (numpy.imported)
         return true;
     PyObject *module = PyImport_ImportModule("numpy");
     if (!module)
@@ -40,65 +27,18 @@ static bool numpy_import(void)
     numpy.empty = PyObject_GetAttrString(module, "empty");
     numpy.object = PyObject_GetAttrString(module, "object_");
     Py_DECREF(module);
-    if (numpy.ndarray && numpy.asarray && numpy.ascontiguous && numpy.empty && numpy.object)
-        numpy.structure = PyUnicode_InternFromString("__array_struct__");
-    return numpy.structure != NULL;
+    numpy.imported =
+        numpy.ndarray && numpy.asarray && numpy.ascontiguous && numpy.empty && numpy.object;
+    return numpy.imported;
 }
 
-/* The layout of an array that is contiguous, made so where it is not.
- * ret_array  owned by the caller; keeps the layout's memory
- * returns    NULL with an exception */
-static PyObject *layout_of(PyObject *given, PyObject **ret_array, struct array_layout **ret_layout)
-{
-    PyObject *array = given;
-    Py_INCREF(array);
-    for (int tries = 0; tries < 2; tries++) {
-        PyObject *capsule = PyObject_GetAttr(array, numpy.structure);
-        struct array_layout *layout = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
-        if (!layout) {
-            Py_XDECREF(capsule);
-            break;
-        }
-        if (layout->flags & CONTIGUOUS) {
-            *ret_array = array;
-            *ret_layout = layout;
-            return capsule;
-        }
-        Py_DECREF(capsule);
-        PyObject *made = PyObject_CallFunctionObjArgs(numpy.ascontiguous, array, NULL);
-        Py_DECREF(array);
-        array = made;
-        if (!array)
-            return NULL;
-    }
-    Py_XDECREF(array);
-    return PyErr_Occurred() ? NULL : core_fail("the array has no contiguous form");
-}
-
-static uint32_t array_datatype(const struct array_layout *layout)
+static uint32_t array_datatype(const struct layout *layout)
 {
     if (layout->kind == 'O' || layout->kind == 'S')
         return TRITONSERVER_TYPE_BYTES;
-    if (!(layout->flags & NATIVE) && layout->item_bytes > 1)
+    if (!(layout->flags & LAYOUT_NATIVE) && layout->item_bytes > 1)
         return TRITONSERVER_TYPE_INVALID;
-    for (uint32_t i = 1; i < DATATYPES; i++) {
-        if (datatypes[i].kind == layout->kind && datatypes[i].bytes == layout->item_bytes)
-            return i;
-    }
-    return TRITONSERVER_TYPE_INVALID;
-}
-
-/* An element of a tensor of texts, as bytes; a new reference. */
-static PyObject *text_of(PyObject *item)
-{
-    if (PyBytes_CheckExact(item)) {
-        Py_INCREF(item);
-        return item;
-    }
-    PyObject *text = PyObject_Str(item);
-    PyObject *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
-    Py_XDECREF(text);
-    return bytes;
+    return layout_datatype(layout);
 }
 
 static bool text_put(struct wire_out *out, const char *text, size_t length)
@@ -114,7 +54,7 @@ static bool text_put(struct wire_out *out, const char *text, size_t length)
     return true;
 }
 
-static bool texts_put(struct wire_out *out, const struct array_layout *layout, size_t count)
+static bool texts_put(struct wire_out *out, const struct layout *layout, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const char *at = (const char *)layout->data + i * (size_t)layout->item_bytes;
@@ -127,7 +67,7 @@ static bool texts_put(struct wire_out *out, const struct array_layout *layout, s
             continue;
         }
         PyObject *item = *(PyObject *const *)(const void *)at;
-        PyObject *bytes = text_of(item ? item : Py_None);
+        PyObject *bytes = text_bytes(item ? item : Py_None, false);
         char *text;
         Py_ssize_t length;
         bool well = bytes && PyBytes_AsStringAndSize(bytes, &text, &length) == 0 &&
@@ -140,7 +80,7 @@ static bool texts_put(struct wire_out *out, const struct array_layout *layout, s
 }
 
 /* Serialises the texts of an array: each with its length before it. */
-static bool tensor_texts(struct tensor *t, const struct array_layout *layout, size_t count)
+static bool tensor_texts(struct tensor *t, const struct layout *layout, size_t count)
 {
     struct wire_out out = {0};
     bool well = texts_put(&out, layout, count);
@@ -153,7 +93,7 @@ static bool tensor_texts(struct tensor *t, const struct array_layout *layout, si
     return t->data != NULL;
 }
 
-static bool tensor_fill(struct tensor *t, PyObject *array, const struct array_layout *layout)
+static bool tensor_fill(struct tensor *t, PyObject *array, const struct layout *layout)
 {
     size_t count = 1;
     for (uint32_t i = 0; i < t->rank; i++) {
@@ -188,10 +128,11 @@ PyObject *numpy_tensor(PyTypeObject *type, PyObject *args, PyObject *keywords)
         return NULL;
     }
     PyObject *array = NULL;
-    struct array_layout *layout = NULL;
-    PyObject *capsule = layout_of(given, &array, &layout);
+    struct layout *layout = NULL;
+    PyObject *capsule =
+        layout_of(given, LAYOUT_CONTIGUOUS, "", numpy.ascontiguous, &array, &layout);
     if (!capsule)
-        return NULL;
+        return PyErr_Occurred() ? NULL : core_fail("the array has no contiguous form");
     struct tensor *t = layout->rank <= WIRE_MAX_DIMS ? tensor_blank((uint32_t)layout->rank) : NULL;
     if (t && (!tensor_name_it(t, name) || !tensor_fill(t, array, layout))) {
         Py_DECREF(t);
@@ -217,10 +158,10 @@ static PyObject *texts_read(const struct tensor *t)
         at += length;
     }
     PyObject *array = PyObject_CallFunction(numpy.empty, "nO", (Py_ssize_t)count, numpy.object);
-    PyObject *capsule = array ? PyObject_GetAttr(array, numpy.structure) : NULL;
-    struct array_layout *layout = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
+    struct layout *layout;
+    PyObject *capsule = array ? layout_ask(array, &layout) : NULL;
     const char *at = t->data;
-    for (size_t i = 0; layout && i < count; i++) {
+    for (size_t i = 0; capsule && i < count; i++) {
         uint32_t length;
         memcpy(&length, at, sizeof length);
         PyObject *text = PyBytes_FromStringAndSize(at + sizeof length, length);
@@ -276,26 +217,15 @@ PyObject *numpy_layout(PyObject *self, void *unused)
 {
     (void)unused;
     struct tensor *t = (struct tensor *)self;
-    if (t->datatype >= DATATYPES || !datatypes[t->datatype].bytes || !datatypes[t->datatype].kind) {
+    if (t->datatype >= LAYOUT_TYPES || !layout_types[t->datatype].bytes ||
+        t->datatype == TRITONSERVER_TYPE_BF16) {
         PyErr_SetString(PyExc_AttributeError, "__array_struct__");
         return NULL;
     }
-    struct array_layout *layout = malloc(sizeof *layout + 2 * t->rank * sizeof(Py_ssize_t));
+    struct layout *layout = malloc(sizeof *layout + 2 * t->rank * sizeof(Py_ssize_t));
     if (!layout)
         return PyErr_NoMemory();
-    *layout = (struct array_layout){.two = 2,
-                                    .rank = (int)t->rank,
-                                    .kind = datatypes[t->datatype].kind,
-                                    .item_bytes = datatypes[t->datatype].bytes,
-                                    .flags = CONTIGUOUS | ALIGNED | NATIVE | WRITABLE,
-                                    .shape = (Py_ssize_t *)(layout + 1),
-                                    .strides = (Py_ssize_t *)(layout + 1) + t->rank,
-                                    .data = t->data};
-    Py_ssize_t stride = layout->item_bytes;
-    for (uint32_t i = t->rank; i-- > 0;) {
-        layout->shape[i] = (Py_ssize_t)t->shape[i];
-        layout->strides[i] = stride;
-        stride *= layout->shape[i];
-    }
+    layout_set(layout, (Py_ssize_t *)(layout + 1), t->datatype, t->shape, t->rank, t->data);
+    layout->flags |= LAYOUT_WRITABLE;
     return PyCapsule_New(layout, NULL, layout_free);
 }

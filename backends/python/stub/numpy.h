@@ -2,8 +2,7 @@
 
 #include "core.h"
 
-/* Tensors as numpy has them. Nothing of numpy is linked: arrays show their layout by
- * __array_struct__, and so do tensors. */
+/* Tensors as numpy has them: arrays show their layout by __array_struct__, and so do tensors. */
 
 /* Tensor(name, array) - the constructor. */
 PyObject *numpy_tensor(PyTypeObject *type, PyObject *args, PyObject *keywords);

@@ -21,7 +21,7 @@ static void request_free(PyObject *self)
     Py_XDECREF(r->model);
     Py_XDECREF(r->context);
     Py_XDECREF(r->sender);
-    core_free(self);
+    types_free(self);
 }
 
 static PyObject *request_read_correlation(struct wire_in *in)

@@ -22,7 +22,7 @@ static void response_free(PyObject *self)
     Py_XDECREF(r->tensors);
     Py_XDECREF(r->error);
     Py_XDECREF(r->parameters);
-    core_free(self);
+    types_free(self);
 }
 
 /* The list of tensors that a response was made with; NULL with an exception. */

@@ -20,7 +20,7 @@ static void sender_free(PyObject *self)
     if (!s->closed)
         channel_send(LINK_DROP, s->handle, NULL, 0);
     Py_XDECREF(s->outputs);
-    core_free(self);
+    types_free(self);
 }
 
 bool sender_count(struct sender *sender, bool response, uint32_t flags)

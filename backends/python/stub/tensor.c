@@ -7,23 +7,6 @@
 #include "numpy.h"
 #include "send.h"
 
-const struct datatype datatypes[DATATYPES] = {
-    [TRITONSERVER_TYPE_BOOL] = {'b', DLPACK_BOOL, 1},
-    [TRITONSERVER_TYPE_UINT8] = {'u', DLPACK_UINT, 1},
-    [TRITONSERVER_TYPE_UINT16] = {'u', DLPACK_UINT, 2},
-    [TRITONSERVER_TYPE_UINT32] = {'u', DLPACK_UINT, 4},
-    [TRITONSERVER_TYPE_UINT64] = {'u', DLPACK_UINT, 8},
-    [TRITONSERVER_TYPE_INT8] = {'i', DLPACK_INT, 1},
-    [TRITONSERVER_TYPE_INT16] = {'i', DLPACK_INT, 2},
-    [TRITONSERVER_TYPE_INT32] = {'i', DLPACK_INT, 4},
-    [TRITONSERVER_TYPE_INT64] = {'i', DLPACK_INT, 8},
-    [TRITONSERVER_TYPE_FP16] = {'f', DLPACK_FLOAT, 2},
-    [TRITONSERVER_TYPE_FP32] = {'f', DLPACK_FLOAT, 4},
-    [TRITONSERVER_TYPE_FP64] = {'f', DLPACK_FLOAT, 8},
-    [TRITONSERVER_TYPE_BYTES] = {'O', DLPACK_NONE, 0},
-    [TRITONSERVER_TYPE_BF16] = {0, DLPACK_BFLOAT, 2},
-};
-
 bool tensor_is(PyObject *object)
 {
     return PyObject_TypeCheck(object, core.tensor);
@@ -57,7 +40,7 @@ static void tensor_free(PyObject *self)
     Py_XDECREF(t->name);
     Py_XDECREF(t->owner);
     Py_XDECREF(t->array);
-    core_free(self);
+    types_free(self);
 }
 
 bool tensor_name_it(struct tensor *t, PyObject *name)

@@ -20,15 +20,6 @@ struct tensor {
  * errors  NULL with an exception */
 PyObject *tensor_read(struct wire_in *in, PyObject *record);
 
-/* How numpy and DLPack call a datatype. */
-struct datatype {
-    char kind;    /* of numpy; 0 = not at all */
-    uint8_t code; /* enum dlpack_code */
-    uint8_t bytes;
-};
-enum { DATATYPES = TRITONSERVER_TYPE_BF16 + 1 };
-extern const struct datatype datatypes[DATATYPES]; /* by TRITONSERVER_DataType */
-
 /* tensor_blank - make a tensor with room for its shape; NULL: an exception is set. */
 struct tensor *tensor_blank(uint32_t rank);
 

@@ -24,7 +24,7 @@ struct lent {
 static void lent_free(PyObject *self)
 {
     block_unref(((struct lent *)self)->block);
-    core_free(self);
+    types_free(self);
 }
 
 static PyType_Slot lent_slots[] = {{Py_tp_dealloc, lent_free}, {0, NULL}};

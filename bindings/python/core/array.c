@@ -1,90 +1,28 @@
 #include "array.h"
 
+#include "common/cpython/layout.h"
 #include "texts.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-/* What numpy calls PyArrayInterface: an array's layout, as its attribute __array_struct__ gives
- * it. */
-struct array_layout {
-    int two;
-    int rank;
-    char kind;
-    int item_bytes;
-    int flags;
-    Py_ssize_t *shape, *strides;
-    void *data;
-    PyObject *description;
-};
-
-enum { CONTIGUOUS = 1, ALIGNED = 0x100, NATIVE = 0x200, WRITABLE = 0x400 };
-
-/* How numpy calls a datatype. */
-static const struct {
-    char kind;
-    uint8_t bytes;
-} datatypes[] = {
-    [TRITONSERVER_TYPE_BOOL] = {'b', 1},   [TRITONSERVER_TYPE_UINT8] = {'u', 1},
-    [TRITONSERVER_TYPE_UINT16] = {'u', 2}, [TRITONSERVER_TYPE_UINT32] = {'u', 4},
-    [TRITONSERVER_TYPE_UINT64] = {'u', 8}, [TRITONSERVER_TYPE_INT8] = {'i', 1},
-    [TRITONSERVER_TYPE_INT16] = {'i', 2},  [TRITONSERVER_TYPE_INT32] = {'i', 4},
-    [TRITONSERVER_TYPE_INT64] = {'i', 8},  [TRITONSERVER_TYPE_FP16] = {'f', 2},
-    [TRITONSERVER_TYPE_FP32] = {'f', 4},   [TRITONSERVER_TYPE_FP64] = {'f', 8},
-    [TRITONSERVER_TYPE_BYTES] = {'O', 0},  [TRITONSERVER_TYPE_BF16] = {'u', 2},
-};
-enum { DATATYPES = sizeof datatypes / sizeof datatypes[0] };
-
-static TRITONSERVER_DataType array_layout_datatype(const struct array_layout *layout)
-{
-    for (int i = 1; i < TRITONSERVER_TYPE_BYTES; i++)
-        if (datatypes[i].kind == layout->kind && datatypes[i].bytes == layout->item_bytes)
-            return (TRITONSERVER_DataType)i;
-    return TRITONSERVER_TYPE_INVALID;
-}
 
 /* The layout of an array that is contiguous and in the machine's order of bytes, made so where it
  * is not.
  * ret_array  owned by the caller
  * returns    the capsule with the layout; NULL with an exception */
-static PyObject *array_layout_of(PyObject *given, PyObject **ret_array,
-                                 struct array_layout **ret_layout)
+static PyObject *array_layout(PyObject *given, PyObject **ret_array, struct layout **ret_layout)
 {
-    PyObject *array = given;
-    Py_INCREF(array);
-    for (int tries = 0; tries < 2; tries++) {
-        PyObject *capsule = PyObject_GetAttr(array, core.structure);
-        struct array_layout *layout = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
-        if (!layout) {
-            Py_XDECREF(capsule);
-            Py_DECREF(array);
-            return NULL;
-        }
-        bool plain = (layout->flags & CONTIGUOUS) && (layout->flags & NATIVE);
-        if (plain && layout->kind != 'U' && layout->kind != 'S') {
-            *ret_array = array;
-            *ret_layout = layout;
-            return capsule;
-        }
-        Py_DECREF(capsule);
-        PyObject *made = PyObject_CallFunctionObjArgs(core.plain, array, NULL);
-        Py_DECREF(array);
-        array = made;
-        if (!array)
-            return NULL;
-    }
-    Py_DECREF(array);
-    PyErr_SetString(PyExc_TypeError, "the array has no contiguous form");
-    return NULL;
+    PyObject *capsule = layout_of(given, LAYOUT_CONTIGUOUS | LAYOUT_NATIVE, "US", core.plain,
+                                  ret_array, ret_layout);
+    if (!capsule && !PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "the array has no contiguous form");
+    return capsule;
 }
 
 /* Takes numbers where they lie: the array stays as long as the owner. */
-static bool array_take(const struct array_layout *layout, PyObject *array, struct array *ret)
+static bool array_take(const struct layout *layout, PyObject *array, struct array *ret)
 {
     if (ret->datatype == TRITONSERVER_TYPE_INVALID)
-        ret->datatype = array_layout_datatype(layout);
-    if ((int)ret->datatype >= DATATYPES || ret->datatype <= TRITONSERVER_TYPE_INVALID ||
-        datatypes[ret->datatype].bytes != layout->item_bytes) {
+        ret->datatype = layout_datatype(layout);
+    if ((int)ret->datatype >= LAYOUT_TYPES || ret->datatype <= TRITONSERVER_TYPE_INVALID ||
+        layout_types[ret->datatype].bytes != layout->item_bytes) {
         PyErr_Format(PyExc_TypeError,
                      "an array of kind '%c' with %d bytes an element is of no datatype of a tensor",
                      layout->kind, layout->item_bytes);
@@ -102,8 +40,8 @@ static bool array_take(const struct array_layout *layout, PyObject *array, struc
 static bool array_read_as(PyObject *given, TRITONSERVER_DataType datatype, struct array *ret)
 {
     PyObject *array;
-    struct array_layout *layout;
-    PyObject *capsule = array_layout_of(given, &array, &layout);
+    struct layout *layout;
+    PyObject *capsule = array_layout(given, &array, &layout);
     if (!capsule)
         return false;
     bool well = layout->rank <= ARRAY_MAX_DIMS;
@@ -141,23 +79,18 @@ bool array_read(PyObject *value, struct array *ret)
 /* Memory that an array is a view of. */
 struct memory {
     PyObject_HEAD PyObject *owner;
-    char kind;
-    uint8_t item_bytes;
-    bool writable;
-    void *data;
-    uint64_t rank;
-    Py_ssize_t sizes[]; /* shape, then strides */
+    struct layout layout;
+    Py_ssize_t sizes[]; /* of the layout */
 };
 
 static void memory_free(PyObject *self)
 {
     Py_XDECREF(((struct memory *)self)->owner);
-    core_free(self);
+    types_free(self);
 }
 
 static void structure_free(PyObject *capsule)
 {
-    free(PyCapsule_GetPointer(capsule, NULL));
     Py_XDECREF((PyObject *)PyCapsule_GetContext(capsule));
 }
 
@@ -165,24 +98,9 @@ static void structure_free(PyObject *capsule)
 static PyObject *memory_structure(PyObject *self, void *unused)
 {
     (void)unused;
-    struct memory *m = (struct memory *)self;
-    struct array_layout *layout = malloc(sizeof *layout);
-    if (!layout)
-        return PyErr_NoMemory();
-    *layout =
-        (struct array_layout){.two = 2,
-                              .rank = (int)m->rank,
-                              .kind = m->kind,
-                              .item_bytes = m->item_bytes,
-                              .flags = CONTIGUOUS | ALIGNED | NATIVE | (m->writable ? WRITABLE : 0),
-                              .shape = m->sizes,
-                              .strides = m->sizes + m->rank,
-                              .data = m->data};
-    PyObject *capsule = PyCapsule_New(layout, NULL, structure_free);
-    if (!capsule) {
-        free(layout);
+    PyObject *capsule = PyCapsule_New(&((struct memory *)self)->layout, NULL, structure_free);
+    if (!capsule)
         return NULL;
-    }
     Py_INCREF(self);
     PyCapsule_SetContext(capsule, self);
     return capsule;
@@ -203,12 +121,12 @@ static bool array_count(TRITONSERVER_DataType datatype, const int64_t *shape, ui
                         uint64_t bytes, uint64_t *ret)
 {
     uint64_t count = 1;
-    bool well = rank <= ARRAY_MAX_DIMS && datatype > 0 && (int)datatype < DATATYPES;
+    bool well = rank <= ARRAY_MAX_DIMS && datatype > 0 && (int)datatype < LAYOUT_TYPES;
     for (uint64_t i = 0; well && i < rank; i++)
         well = shape[i] >= 0 && !__builtin_mul_overflow(count, (uint64_t)shape[i], &count);
     uint64_t needed = 0;
     if (well && datatype != TRITONSERVER_TYPE_BYTES)
-        well = !__builtin_mul_overflow(count, datatypes[datatype].bytes, &needed) &&
+        well = !__builtin_mul_overflow(count, layout_types[datatype].bytes, &needed) &&
                needed == bytes && bytes <= PY_SSIZE_T_MAX;
     if (!well)
         core_raise(TRITONSERVER_ERROR_INTERNAL, "a tensor's shape and bytes do not fit together");
@@ -244,17 +162,9 @@ PyObject *array_view(PyObject *owner, TRITONSERVER_DataType datatype, const int6
     static char nothing[64]; /* an array without elements has an address still */
     Py_INCREF(owner);
     m->owner = owner;
-    m->kind = datatypes[datatype].kind;
-    m->item_bytes = datatypes[datatype].bytes;
-    m->writable = writable;
-    m->data = data ? data : nothing;
-    m->rank = rank;
-    Py_ssize_t stride = m->item_bytes;
-    for (uint64_t i = rank; i-- > 0;) {
-        m->sizes[i] = (Py_ssize_t)shape[i];
-        m->sizes[rank + i] = stride;
-        stride *= shape[i] > 0 ? (Py_ssize_t)shape[i] : 1;
-    }
+    layout_set(&m->layout, m->sizes, datatype, shape, rank, data ? data : nothing);
+    if (writable)
+        m->layout.flags |= LAYOUT_WRITABLE;
     PyObject *array = PyObject_CallFunctionObjArgs(core.asarray, (PyObject *)m, NULL);
     Py_DECREF(m);
     if (array && datatype == TRITONSERVER_TYPE_BF16) {

@@ -1,6 +1,6 @@
 #pragma once
-/* Tensors as NumPy arrays, without a copy and without a line of NumPy's C interface: arrays show
- * their memory by their attribute __array_struct__; what has that attribute becomes an array. */
+/* Tensors as NumPy arrays, without a copy: arrays show their memory by their attribute
+ * __array_struct__; what has that attribute becomes an array. */
 #include "core.h"
 
 enum { ARRAY_MAX_DIMS = 64 };

@@ -213,7 +213,7 @@ static void call_object_free(PyObject *self)
         if (over)
             call_free(c);
     }
-    core_free(self);
+    types_free(self);
 }
 
 static struct timespec time_after(uint64_t ns)

@@ -38,14 +38,6 @@ void core_wrap(const char *what, const char *name)
     Py_XDECREF(trace);
 }
 
-void core_free(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
-    Py_DECREF(type);
-}
-
 /* adopt(Error, asarray, plain, texts, bfloat16, function) - what is Python's. */
 static PyObject *module_adopt(PyObject *self, PyObject *args)
 {
@@ -71,34 +63,19 @@ static struct PyModuleDef core_module = {PyModuleDef_HEAD_INIT, .m_name = "nerei
                                          .m_doc = "The server, as the package calls it.",
                                          .m_size = -1, .m_methods = module_functions};
 
-static bool module_types(PyObject *module)
-{
-    struct {
-        PyTypeObject **place;
-        PyType_Spec *spec;
-        const char *name;
-    } types[] = {{&core.server, &server_spec, "Server"}, {&core.call, &call_spec, "Call"},
-                 {&core.inbox, &inbox_spec, "Inbox"},    {&core.memory, &memory_spec, "Memory"},
-                 {&core.lent, &lent_spec, "Lent"},       {&core.held, &held_spec, "Held"}};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        PyObject *type = PyType_FromSpec(types[i].spec);
-        if (!type)
-            return false;
-        *types[i].place = (PyTypeObject *)type;
-        Py_INCREF(type);
-        if (PyModule_AddObject(module, types[i].name, type) != 0)
-            return false;
-    }
-    return true;
-}
+static const struct types_entry module_types[] = {
+    {&core.server, &server_spec, "Server"}, {&core.call, &call_spec, "Call"},
+    {&core.inbox, &inbox_spec, "Inbox"},    {&core.memory, &memory_spec, "Memory"},
+    {&core.lent, &lent_spec, "Lent"},       {&core.held, &held_spec, "Held"},
+};
 
 PyMODINIT_FUNC PyInit__core(void); /* called by the interpreter */
 
 PyMODINIT_FUNC PyInit__core(void)
 {
     PyObject *module = PyModule_Create(&core_module);
-    core.structure = PyUnicode_InternFromString("__array_struct__");
-    if (module && !(core.structure && module_types(module) && server_watch_forks()))
+    const size_t types = sizeof module_types / sizeof module_types[0];
+    if (module && !(types_add(module, module_types, types) && server_watch_forks()))
         Py_CLEAR(module);
     return module;
 }

@@ -1,8 +1,6 @@
 #pragma once
 /* The package's extension module, in the interface that every CPython from 3.9 has. */
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x03090000
-#include <Python.h>
+#include "common/cpython/types.h"
 
 #include "triton/core/tritonserver.h"
 
@@ -12,13 +10,12 @@
 /* What the module keeps, filled by core.c and by adopt(). One interpreter, one module. */
 struct core {
     PyTypeObject *server, *call, *inbox, *memory, *lent, *held;
-    PyObject *error;     /* nereid.Error(message, code) */
-    PyObject *asarray;   /* numpy.asarray */
-    PyObject *plain;     /* an array in the layout that the server reads; of Python */
-    PyObject *texts;     /* a list of bytes and a shape as an array of objects; of Python */
-    PyObject *bfloat16;  /* an array of 16 bits and of type BF16 as one of float32; of Python */
-    PyObject *function;  /* what runs a model, by its name and its configuration; of Python */
-    PyObject *structure; /* "__array_struct__" */
+    PyObject *error;    /* nereid.Error(message, code) */
+    PyObject *asarray;  /* numpy.asarray */
+    PyObject *plain;    /* an array in the layout that the server reads; of Python */
+    PyObject *texts;    /* a list of bytes and a shape as an array of objects; of Python */
+    PyObject *bfloat16; /* an array of 16 bits and of type BF16 as one of float32; of Python */
+    PyObject *function; /* what runs a model, by its name and its configuration; of Python */
 };
 extern struct core core;
 
@@ -31,9 +28,6 @@ void *core_raise(TRITONSERVER_Error_Code code, const char *message);
 
 /* core_wrap - raise nereid.Error INVALID_ARG "<what> '<name>': ..." in place of the exception. */
 void core_wrap(const char *what, const char *name);
-
-/* core_free - what an object of a type of this module does last. */
-void core_free(PyObject *self);
 
 /* server_watch_forks - from now on servers know which processes are forked from theirs. */
 bool server_watch_forks(void);

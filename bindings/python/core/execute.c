@@ -17,7 +17,7 @@ static void held_free(PyObject *self)
     if (request)
         TRITONSERVER_ErrorDelete(
             TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL));
-    core_free(self);
+    types_free(self);
 }
 
 static PyType_Slot held_slots[] = {{Py_tp_dealloc, held_free}, {0, NULL}};

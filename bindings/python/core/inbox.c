@@ -84,7 +84,7 @@ static PyObject *inbox_new(PyTypeObject *type, PyObject *args, PyObject *keyword
 static void inbox_object_free(PyObject *self)
 {
     inbox_unref(inbox_object_of(self));
-    core_free(self);
+    types_free(self);
 }
 
 static PyObject *inbox_fileno(PyObject *self, PyObject *unused)

@@ -294,7 +294,7 @@ static void server_object_free(PyObject *self)
         Py_XDECREF(server_close(self, NULL));
         PyErr_Restore(type, value, trace);
     }
-    core_free(self);
+    types_free(self);
 }
 
 static PyMethodDef server_methods[] = {{"close", server_close, METH_NOARGS, NULL},

@@ -1,19 +1,8 @@
 #include "texts.h"
 
-#include <string.h>
+#include "common/cpython/text.h"
 
-/* An element as bytes; a new reference. */
-static PyObject *text_bytes(PyObject *item)
-{
-    if (PyBytes_Check(item)) {
-        Py_INCREF(item);
-        return item;
-    }
-    PyObject *text = PyObject_Str(item);
-    PyObject *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
-    Py_XDECREF(text);
-    return bytes;
-}
+#include <string.h>
 
 /* A list of the elements as bytes, and what they take together. */
 static PyObject *text_list(PyObject *const *items, uint64_t count, uint64_t *ret_bytes)
@@ -21,7 +10,7 @@ static PyObject *text_list(PyObject *const *items, uint64_t count, uint64_t *ret
     PyObject *list = PyList_New((Py_ssize_t)count);
     uint64_t total = 0;
     for (uint64_t i = 0; list && i < count; i++) {
-        PyObject *bytes = text_bytes(items[i] ? items[i] : Py_None);
+        PyObject *bytes = text_bytes(items[i] ? items[i] : Py_None, true);
         uint64_t size = bytes ? (uint64_t)PyBytes_Size(bytes) : 0;
         if (bytes && size > UINT32_MAX) {
             Py_CLEAR(bytes);
