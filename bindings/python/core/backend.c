@@ -8,25 +8,6 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The exception that is set, as an error of the server. */
-static TRITONSERVER_Error *backend_error(void)
-{
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    PyObject *text = value ? PyObject_Str(value) : NULL;
-    PyObject *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
-    TRITONSERVER_Error *e = TRITONSERVER_ErrorNew(
-        TRITONSERVER_ERROR_INVALID_ARG, bytes ? PyBytes_AsString(bytes) : "an unknown exception");
-    PyErr_Clear();
-    Py_XDECREF(bytes);
-    Py_XDECREF(text);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-    return e;
-}
-
 /* What runs the model: function(name, configuration) of Python. */
 static PyObject *backend_find(const char *name, TRITONSERVER_Message *config)
 {
@@ -55,7 +36,7 @@ EXPORT TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *mo
     struct function *f = found ? function_new(name, found) : NULL;
     Py_XDECREF(found);
     if (!f)
-        e = backend_error();
+        e = core_error(core_exception(), TRITONSERVER_ERROR_INVALID_ARG);
     PyGILState_Release(state);
     TRITONSERVER_ErrorDelete(TRITONSERVER_MessageDelete(config));
     return e ? e : TRITONBACKEND_ModelSetState(model, f);

@@ -4,10 +4,9 @@
 #include "block.h"
 #include "fill.h"
 #include "inbox.h"
+#include "timed.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* More responses of a request than this are not kept: the request is cancelled. */
 #define MOST_WAITING 65536u
@@ -73,6 +72,15 @@ void call_bury(void)
     }
 }
 
+/* Nobody comes to the call any more: it is freed when Python's lock is held. */
+static void call_die(struct call *c)
+{
+    pthread_mutex_lock(&dead_lock);
+    c->next = dead;
+    dead = c;
+    pthread_mutex_unlock(&dead_lock);
+}
+
 /* Tells who waits, and lets go of the call. Caller holds the lock; returns without it. */
 static void call_told(struct call *c)
 {
@@ -81,12 +89,8 @@ static void call_told(struct call *c)
     if (c->inbox && !c->left)
         inbox_post(c->inbox, c->number);
     pthread_mutex_unlock(&c->lock);
-    if (!over)
-        return;
-    pthread_mutex_lock(&dead_lock);
-    c->next = dead;
-    dead = c;
-    pthread_mutex_unlock(&dead_lock);
+    if (over)
+        call_die(c);
 }
 
 /* A response has come, on a thread of the server's. */
@@ -123,12 +127,8 @@ static void call_released(TRITONSERVER_InferenceRequest *request, const uint32_t
     c->released = true;
     bool over = c->left && c->final;
     pthread_mutex_unlock(&c->lock);
-    if (!over)
-        return;
-    pthread_mutex_lock(&dead_lock);
-    c->next = dead;
-    dead = c;
-    pthread_mutex_unlock(&dead_lock);
+    if (over)
+        call_die(c);
 }
 
 static struct call *call_new(void)
@@ -138,11 +138,7 @@ static struct call *call_new(void)
         PyErr_NoMemory();
         return NULL;
     }
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    timed_init(&c->changed);
     pthread_mutex_init(&c->lock, NULL);
     c->last = &c->first;
     c->kept = PyList_New(0);
@@ -216,20 +212,10 @@ static void call_object_free(PyObject *self)
     types_free(self);
 }
 
-static struct timespec time_after(uint64_t ns)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    ns += (uint64_t)at.tv_nsec;
-    at.tv_sec += (time_t)(ns / 1000000000);
-    at.tv_nsec = (long)(ns % 1000000000);
-    return at;
-}
-
 /* Waits a while for a response. Without the GIL. */
 static void call_wait_some(struct call *c, uint64_t ns)
 {
-    struct timespec until = time_after(ns);
+    struct timespec until = timed_after(ns);
     pthread_mutex_lock(&c->lock);
     while (!c->first && !c->final && pthread_cond_timedwait(&c->changed, &c->lock, &until) == 0)
         continue;
@@ -305,13 +291,8 @@ static PyObject *call_object_take(PyObject *self, PyObject *unused)
     struct answer *a;
     while (list && (a = call_pop(call_of(self), &end, &lost)) != NULL) {
         PyObject *item = call_given(a);
-        if (!item) {
-            PyObject *type, *trace;
-            PyErr_Fetch(&type, &item, &trace);
-            PyErr_NormalizeException(&type, &item, &trace);
-            Py_XDECREF(type);
-            Py_XDECREF(trace);
-        }
+        if (!item)
+            item = core_exception();
         if (!item || PyList_Append(list, item) != 0)
             Py_CLEAR(list);
         Py_XDECREF(item);

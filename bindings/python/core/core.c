@@ -22,20 +22,39 @@ void *core_raise(TRITONSERVER_Error_Code code, const char *message)
     return NULL;
 }
 
-void core_wrap(const char *what, const char *name)
+PyObject *core_exception(void)
 {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    return value;
+}
+
+TRITONSERVER_Error *core_error(PyObject *exception, TRITONSERVER_Error_Code code)
+{
+    PyObject *text = exception ? PyObject_Str(exception) : NULL;
+    PyObject *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
+    TRITONSERVER_Error *e = TRITONSERVER_ErrorNew(code, bytes ? PyBytes_AsString(bytes)
+                                                              : "an exception without a text");
+    PyErr_Clear();
+    Py_XDECREF(bytes);
+    Py_XDECREF(text);
+    Py_XDECREF(exception);
+    return e;
+}
+
+void core_wrap(const char *what, const char *name)
+{
+    PyObject *value = core_exception();
     PyObject *text = PyUnicode_FromFormat("%s '%s': %S", what, name, value);
     PyObject *args = text ? Py_BuildValue("(Oi)", text, TRITONSERVER_ERROR_INVALID_ARG) : NULL;
     if (args)
         PyErr_SetObject(core.error, args);
     Py_XDECREF(args);
     Py_XDECREF(text);
-    Py_XDECREF(type);
     Py_XDECREF(value);
-    Py_XDECREF(trace);
 }
 
 /* adopt(Error, asarray, plain, texts, bfloat16, function) - what is Python's. */

@@ -26,6 +26,13 @@ bool core_check(TRITONSERVER_Error *e);
 /* core_raise - raise nereid.Error. Returns NULL. */
 void *core_raise(TRITONSERVER_Error_Code code, const char *message);
 
+/* core_exception - take the exception that is set; a new reference, NULL = none. */
+PyObject *core_exception(void);
+
+/* core_error - an exception as an error of the server, which says what str() of it does.
+ * exception  taken over; NULL is fine */
+TRITONSERVER_Error *core_error(PyObject *exception, TRITONSERVER_Error_Code code);
+
 /* core_wrap - raise nereid.Error INVALID_ARG "<what> '<name>': ..." in place of the exception. */
 void core_wrap(const char *what, const char *name);
 

@@ -2,9 +2,9 @@
 
 #include "array.h"
 #include "gil.h"
+#include "timed.h"
 
 #include <string.h>
-#include <time.h>
 
 /* A request that arrays of its inputs keep. */
 struct held {
@@ -25,13 +25,6 @@ PyType_Spec held_spec = {.name = "nereid._core.Held",
                          .basicsize = (int)sizeof(struct held),
                          .flags = Py_TPFLAGS_DEFAULT,
                          .slots = held_slots};
-
-static uint64_t execute_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Inputs up to this size are copied: who keeps one keeps no request, and so does not hinder the end
  * of the server. */
@@ -125,25 +118,13 @@ static PyObject *execute_inputs(PyObject *held, TRITONBACKEND_Request *request)
 /* Takes the exception that is set, as an error: its code is that of a nereid.Error. */
 static TRITONSERVER_Error *execute_error(void)
 {
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    PyObject *number = value ? PyObject_GetAttrString(value, "code") : NULL;
+    PyObject *exception = core_exception();
+    PyObject *number = exception ? PyObject_GetAttrString(exception, "code") : NULL;
     long code =
         number && PyLong_Check(number) ? PyLong_AsLong(number) : TRITONSERVER_ERROR_INTERNAL;
-    PyObject *text = value ? PyObject_Str(value) : NULL;
-    PyObject *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
-    TRITONSERVER_Error *e =
-        TRITONSERVER_ErrorNew((TRITONSERVER_Error_Code)code,
-                              bytes ? PyBytes_AsString(bytes) : "an exception without a text");
     PyErr_Clear();
-    Py_XDECREF(bytes);
-    Py_XDECREF(text);
     Py_XDECREF(number);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-    return e;
+    return core_error(exception, (TRITONSERVER_Error_Code)code);
 }
 
 /* Copies an array to an output of a response. */
@@ -273,7 +254,7 @@ static void execute_answer(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_
         well = well && !e;
     }
     TRITONSERVER_ErrorDelete(TRITONBACKEND_ModelInstanceReportStatistics(
-        instance, request, well, times->start, times->computes, times->computed, execute_now()));
+        instance, request, well, times->start, times->computes, times->computed, timed_now()));
     if (response)
         TRITONSERVER_ErrorDelete(TRITONBACKEND_ResponseSend(
             response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, failed ? failed : e));
@@ -324,7 +305,7 @@ void execute_refuse(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request
                     TRITONSERVER_Error *e)
 {
     struct execute_times times = {0};
-    times.start = times.computes = times.computed = execute_now();
+    times.start = times.computes = times.computed = timed_now();
     execute_answer(instance, request, NULL, e, &times);
 }
 
@@ -350,7 +331,7 @@ static void execute_answers(const struct execution *x, PyObject *results,
     for (uint32_t i = 0; i < x->count; i++)
         rows += execute_rows_of(x->function, x->requests[i]);
     TRITONSERVER_ErrorDelete(TRITONBACKEND_ModelInstanceReportBatchStatistics(
-        x->instance, rows, times->start, times->computes, times->computed, execute_now()));
+        x->instance, rows, times->start, times->computes, times->computed, timed_now()));
     for (uint32_t i = 0; i < x->count; i++)
         execute_answer(x->instance, x->requests[i],
                        results ? PyList_GetItem(results, (Py_ssize_t)i) : NULL, failed, times);
@@ -358,15 +339,15 @@ static void execute_answers(const struct execution *x, PyObject *results,
 
 void execute_batch(const struct execution *x)
 {
-    struct execute_times times = {.start = execute_now()};
+    struct execute_times times = {.start = timed_now()};
     PyGILState_STATE state = gil_take();
     PyObject *held = execute_hold(x->requests, x->count);
     PyObject *asked = held ? execute_asked(held, x->requests, x->count) : NULL;
-    times.computes = execute_now();
+    times.computes = timed_now();
     PyObject *results = asked ? execute_call(x->function->run, asked, x->count) : NULL;
     TRITONSERVER_Error *failed = results ? NULL : execute_error();
     Py_XDECREF(asked);
-    times.computed = execute_now();
+    times.computed = timed_now();
     if (!x->may_answer || x->may_answer(x->arg))
         execute_answers(x, results, failed, &times);
     TRITONSERVER_ErrorDelete(failed);

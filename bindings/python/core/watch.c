@@ -1,11 +1,11 @@
 #include "watch.h"
 
-#include <pthread.h>
+#include "timed.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* How far a job is. The server's thread may leave it while it RUNS. */
 enum watch_phase { WATCH_RUNS, WATCH_ANSWERS, WATCH_LEFT, WATCH_DONE };
@@ -122,11 +122,7 @@ static struct watch_thread *watch_start(void)
     struct watch_thread *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    timed_init(&t->changed);
     pthread_mutex_init(&t->lock, NULL);
     sigset_t all, before;
     sigfillset(&all);
@@ -178,11 +174,7 @@ static struct watch_job *watch_job_new(struct function *f, TRITONBACKEND_ModelIn
  * returns  whether it is done */
 static bool watch_wait(struct watch_thread *t, struct watch_job *job, uint64_t ns)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    ns += (uint64_t)until.tv_nsec;
-    until.tv_sec += (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
+    struct timespec until = timed_after(ns);
     while (job->phase == WATCH_RUNS && pthread_cond_timedwait(&t->changed, &t->lock, &until) == 0)
         continue;
     while (job->phase == WATCH_ANSWERS)
