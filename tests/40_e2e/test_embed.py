@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import models, paths
+from harness import models, paths, sanitizer
 from harness.repository import Repository
 
 HOST = Path(__file__).with_name("embed_host.py")
@@ -16,22 +16,11 @@ DIGITS_MS = 50
 TRIES = 20
 
 
-def sanitizer(library: Path) -> dict[str, str]:
-    """The runtime of the sanitizer that the library was built with has to come first in a program that has none."""
-    needed = subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout
-    found = [name for name in ("libasan.so", "libtsan.so") if name in needed]
-    if not found:
-        return {}
-    runtime = subprocess.run(["gcc", f"-print-file-name={found[0]}"], check=True, capture_output=True, text=True).stdout.strip()
-    # Python keeps memory to its end.
-    return {"LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0"}
-
-
 def host(repository: Path, model: str) -> list[str]:
     """The last lines of the program: what it was answered, and when."""
     library = paths.need(paths.BUILD / "lib" / "libtritonserver.so")
     argv = [sys.executable, str(HOST), str(library), str(repository), str(paths.backends()), model]
-    result = subprocess.run(argv, capture_output=True, text=True, timeout=120, env={**os.environ, **sanitizer(library)}, check=False)
+    result = subprocess.run(argv, capture_output=True, text=True, timeout=120, env={**os.environ, **sanitizer.runtime()}, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout.splitlines()[-2:]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 import pytest
-from harness import paths
+from harness import paths, sanitizer
 from harness.servers import Nereid
 
 PACKAGE = paths.ROOT / "bindings" / "python"
@@ -45,16 +45,6 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment / "bin" / "python"
 
 
-def sanitizer() -> dict[str, str]:
-    """The runtime of the sanitizer that the library was built with has to come first in a program that has none."""
-    needed = run("readelf", "-d", paths.need(paths.BUILD / "lib" / "libtritonserver.so"))
-    for name in ("libasan.so", "libtsan.so"):
-        if name in needed:
-            runtime = run("gcc", f"-print-file-name={name}").strip()
-            return {"LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0"}  # Python keeps memory to its end
-    return {}
-
-
 Script = Callable[..., Any]
 
 
@@ -69,7 +59,7 @@ def script(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Script:
         path.write_text(
             f"import json, sys, numpy as np, nereid\n{textwrap.dedent(lines)}\njson.dump(told, open({str(told)!r}, 'w'))\n"
         )
-        run(python, path, *arguments, env=sanitizer())
+        run(python, path, *arguments, env=sanitizer.runtime())
         return json.loads(told.read_text())
 
     return call
@@ -81,7 +71,7 @@ class Packaged(Nereid):
     kind = "package"
 
     def __init__(self, python: Path, file: Path, *arguments: Any, **settings: Any):
-        settings["env"] = {**sanitizer(), **settings.get("env", {})}
+        settings["env"] = {**sanitizer.runtime(), **settings.get("env", {})}
         super().__init__(*arguments, **settings)
         self.python, self.file = python, file
 

@@ -7,8 +7,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import PACKAGE, Script, run, sanitizer
-from harness import models, paths
+from conftest import PACKAGE, Script, run
+from harness import models, paths, sanitizer
 from harness.repository import Repository
 from harness.servers import Nereid
 
@@ -240,13 +240,13 @@ def test_python_m_nereid_is_the_server(python: Path, identity: Path) -> None:
         def program(self) -> list[str]:
             return [str(python), "-m", "nereid"]
 
-    told = run(python, "-m", "nereid", "--version", env=sanitizer())
+    told = run(python, "-m", "nereid", "--version", env=sanitizer.runtime())
     assert told == run(paths.nereid_binary(), "--version")
     refused = subprocess.run(
-        [python, "-m", "nereid", "--no-such-option"], capture_output=True, text=True, check=False, env={**os.environ, **sanitizer()}
+        [python, "-m", "nereid", "--no-such-option"], capture_output=True, text=True, check=False, env={**os.environ, **sanitizer.runtime()}
     )
     assert refused.returncode == 1 and "no-such-option" in refused.stderr
-    with Module(identity, {"model-control-mode": "explicit", "load-model": "id_fp32"}, env=sanitizer()) as server:
+    with Module(identity, {"model-control-mode": "explicit", "load-model": "id_fp32"}, env=sanitizer.runtime()) as server:
         assert Path(f"/proc/{server.pid}/exe").resolve().name == "nereid"
 
 
