@@ -229,6 +229,12 @@ class Options(TypedDict, total=False):
     """Those of docs/user/command-line.md, with _ for -. Several values are a list or a tuple."""
 
 '''
+NAMES = '''\
+
+
+# Their names on the command line; those that have no value there.
+NAMES = frozenset(name.replace("_", "-") for name in Options.__annotations__)
+'''
 TEXTS = "Union[str, Sequence[str]]"  # of the kinds that are not below
 TYPES = {
     "BOOL": "bool", "FLAG": "bool", "LEVEL": "Union[int, bool]", "FILE": "Path", "ADDRESS": "str", "STRING": "str", "FILENAME": "str",
@@ -245,9 +251,8 @@ def package_options(root: Path) -> str:
     page = OPTIONS
     for _, _group, name, kind, _field, _default, _value, _help in rows:
         page += f"    {name.replace('-', '_')}: {TYPES.get(kind, TEXTS)}\n"
-    names = "".join(f'    "{row[2]}",\n' for row in rows)
     flags = "".join(f'    "{row[2]}",\n' for row in rows if row[3] == "FLAG")
-    return page + f"\n\n# Their names on the command line; those that have no value there.\nNAMES = frozenset((\n{names}))\nFLAGS = frozenset((\n{flags}))\n"
+    return page + f"{NAMES}FLAGS = frozenset((\n{flags}))\n"
 
 
 PAGES = {"docs/user/command-line.md": command_line, "docs/user/metrics.md": metrics, "bindings/python/nereid/_options.py": package_options}
