@@ -54,7 +54,9 @@ void json_out_put(struct strbuf *sb, const char *s)
 {
     size_t len = strlen(s);
     char *to = strbuf_reserve(sb, json_out_string_bytes(len));
-    sb->len += (size_t)(json_out_string(to, s, len) - to);
+    char *end = json_out_string(to, s, len);
+    *end = '\0'; /* strbuf_reserve has room for it */
+    sb->len += (size_t)(end - to);
 }
 
 static const char digit_pairs[] =

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/strbuf.h"
 #include "codec/json_out.h"
 
 static void assert_real(double d, const char *expected)
@@ -139,6 +140,18 @@ static void strings_are_escaped_as_the_reference_does(void **state)
     assert_text("\xff\xfe", 2, "\"\xff\xfe\"");
 }
 
+static void a_string_put_last_ends_the_text(void **state)
+{
+    (void)state;
+    struct strbuf sb = STRBUF_INIT;
+    strbuf_puts(&sb, "left from before: xxxxxxxx");
+    sb.len = 0;
+    json_out_put(&sb, "a\"");
+    assert_int_equal(sb.len, 5);
+    assert_string_equal(strbuf_str(&sb), "\"a\\\"\"");
+    strbuf_fini(&sb);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +160,7 @@ int main(void)
         cmocka_unit_test(lists_of_any_length_read_back),
         cmocka_unit_test(floats_need_no_alignment),
         cmocka_unit_test(strings_are_escaped_as_the_reference_does),
+        cmocka_unit_test(a_string_put_last_ends_the_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
