@@ -97,7 +97,7 @@ static void prepare(void)
     CHECK(nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&options) == 0);
     grpc_conn_callbacks(callbacks);
     grpc_conn_options(options);
-    const struct options *settings = &fuzz_server_worker()->server->options;
+    const struct options *settings = fuzz_server_worker()->server->options;
     home = (struct grpc_home){.worker = fuzz_server_worker(),
                               .guard = {.restrictions = &settings->grpc_restrictions},
                               .helpers = helpers_new(0), /* no thread: jobs run at once */

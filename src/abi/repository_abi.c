@@ -74,11 +74,11 @@ TRITONSERVER_Error *TRITONSERVER_ServerPollModelRepository(TRITONSERVER_Server *
     struct server *s = embed_server_of(server);
     if (!s)
         return handle_invalid(type);
-    if (s->options.control_mode != OPTIONS_CONTROL_POLL)
+    if (s->options->control_mode != OPTIONS_CONTROL_POLL)
         return handle_error(err_new(STATUS_UNAVAILABLE, "polling is disabled"));
     return handle_error(err_new(STATUS_UNSUPPORTED,
                                 "the server looks at its repositories by itself, every %u seconds",
-                                s->options.poll_secs));
+                                s->options->poll_secs));
 }
 
 TRITONSERVER_Error *TRITONSERVER_ServerLoadModel(TRITONSERVER_Server *server,

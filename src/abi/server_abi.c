@@ -268,7 +268,7 @@ TRITONSERVER_Error *TRITONSERVER_ServerMetrics(TRITONSERVER_Server *server,
     struct server *s = embed_server_of(server);
     if (!s)
         return handle_invalid(type);
-    if (!s->options.allow_metrics)
+    if (!s->options->allow_metrics)
         return handle_error(
             err_new(STATUS_UNSUPPORTED, "metrics were switched off when the server was made"));
     struct metrics *m = MEM_NEW(struct metrics);

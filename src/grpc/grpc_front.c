@@ -127,7 +127,7 @@ static void init_parts(struct grpc_front *f, const struct door *door)
 {
     f->left = f->server->worker_count;
     f->helpers = helpers_new(f->left);
-    const struct options *options = &f->server->options;
+    const struct options *options = f->server->options;
     f->parts = mem_zalloc(f->left * sizeof(*f->parts));
     for (unsigned i = 0; i < f->left; i++) {
         struct part *p = &f->parts[i];
@@ -176,7 +176,8 @@ struct err *grpc_front_open(struct server *s, const struct grpc_service *service
     } else {
         grpc_conn_callbacks(f->callbacks);
         grpc_conn_options(f->options);
-        e = forward_new("grpc-header-forward-pattern", s->options.grpc_header_pattern, &f->forward);
+        e = forward_new("grpc-header-forward-pattern", s->options->grpc_header_pattern,
+                        &f->forward);
         init_parts(f, door);
     }
     if (!e) {

@@ -32,7 +32,7 @@ struct err *http_decode_damage(const char *why)
 
 static uint64_t http_decode_limit(const struct http_exchange *x)
 {
-    return x->shard->front->server->options.http_max_input_bytes;
+    return x->shard->front->server->options->http_max_input_bytes;
 }
 
 static void serve_plain(struct decode *d)

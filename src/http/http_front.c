@@ -65,9 +65,9 @@ struct err *http_front_open(struct server *s, const struct http_service *service
 {
     struct http_front *f = MEM_NEW(struct http_front);
     f->server = s;
-    f->patience =
-        http_front_patience(s->options.http_header_timeout_secs, s->options.http_stall_timeout_secs,
-                            s->options.http_idle_timeout_secs);
+    f->patience = http_front_patience(s->options->http_header_timeout_secs,
+                                      s->options->http_stall_timeout_secs,
+                                      s->options->http_idle_timeout_secs);
     f->service = service;
     mutex_init(&f->lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&f->settled);
@@ -88,15 +88,16 @@ struct err *http_front_open(struct server *s, const struct http_service *service
         service->open(f);
     struct err *e = NULL;
     if (service->inference && !service->size_type)
-        e = forward_new("http-header-forward-pattern", s->options.http_header_pattern, &f->forward);
+        e = forward_new("http-header-forward-pattern", s->options->http_header_pattern,
+                        &f->forward);
     f->guard = (struct guard){
-        .restrictions = service->inference ? &s->options.http_restrictions : NULL,
+        .restrictions = service->inference ? &s->options->http_restrictions : NULL,
         .prefix = "",
         .what = "API",
         .keys = door->keys,
     };
     if (service->inference)
-        f->cors = http_cors_new(s->options.http_cors_origins, s->options.http_cors_origin_count);
+        f->cors = http_cors_new(s->options->http_cors_origins, s->options->http_cors_origin_count);
     f->collect = service->size_type || f->forward || f->cors || f->guard.keys ||
                  (f->guard.restrictions && f->guard.restrictions->any) ||
                  (service->inference && tracing_wants_context(s->tracing));

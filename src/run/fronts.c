@@ -50,7 +50,7 @@ static struct err *open_cloud(struct fronts *f, const struct http_service *servi
 
 static struct err *open_clouds(struct fronts *f)
 {
-    const struct options *o = &f->server->options;
+    const struct options *o = f->server->options;
     struct err *e = NULL;
     if (o->sagemaker.allow)
         e = open_cloud(f, &sagemaker_service, o->sagemaker.port, "sagemaker",
@@ -63,7 +63,7 @@ static struct err *open_clouds(struct fronts *f)
 
 struct err *fronts_open(struct fronts *f)
 {
-    const struct options *o = &f->server->options;
+    const struct options *o = f->server->options;
     struct err *e = secure_open(&f->secure, o);
     if (!e && o->allow_grpc)
         e = name_front_option(grpc_front_open(f->server, &grpc_methods_service, o->grpc_address,

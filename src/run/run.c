@@ -88,7 +88,7 @@ static _Noreturn void end_at_once(struct process *p, const char *why)
  * not return if one of them comes first. */
 static void stop_in_time(struct process *p)
 {
-    uint32_t seconds = p->fronts.server->options.exit_timeout_secs;
+    uint32_t seconds = p->fronts.server->options->exit_timeout_secs;
     time_ns now = clock_now_ns();
     p->until = now + TIME_S(seconds);
     struct thread *thread = NULL;
@@ -121,7 +121,7 @@ static int wait_for_end(const struct process *p)
         int number = signals_wait(secure_next(&p->fronts.secure));
         if (number && number != SIGHUP)
             return number;
-        if (number && log_files_any(&p->fronts.server->options))
+        if (number && log_files_any(p->fronts.server->options))
             log_files_anew();
         secure_look(&p->fronts.secure, number == SIGHUP);
     }

@@ -74,7 +74,7 @@ static enum repo_mode repo_mode(enum options_control_mode mode)
 
 static void make_repo(struct server *s)
 {
-    const struct options *o = &s->options;
+    const struct options *o = s->options;
     struct backend_setting *settings = mem_zalloc(o->backend_setting_count * sizeof(*settings));
     for (size_t i = 0; i < o->backend_setting_count; i++)
         settings[i] =
@@ -87,13 +87,13 @@ static void make_repo(struct server *s)
                           o->auto_complete_config);
     s->repo = repo_new(
         &(struct repo_settings){
-            .paths = s->options.repositories,
+            .paths = s->options->repositories,
             .path_count = o->repository_count,
             .load_threads = o->model_load_threads ? o->model_load_threads : 1,
             .mode = repo_mode(o->control_mode),
             .poll_secs = o->poll_secs,
             .retries = o->model_load_retries,
-            .startup_models = s->options.load_models,
+            .startup_models = s->options->load_models,
             .startup_count = o->load_model_count,
             .namespacing = o->model_namespacing,
             .library_upload = o->allow_library_upload,
@@ -115,7 +115,7 @@ struct err *server_new(const struct options *options, struct server **ret)
 {
     struct server *s = MEM_NEW(struct server);
     s->magic = SERVER_MAGIC;
-    s->options = *options;
+    s->options = options;
     s->start_wall_ns = clock_wall_ns();
     s->table = table_new();
     unsigned count = options->loop_threads ? options->loop_threads : cpu_count();
@@ -138,9 +138,9 @@ struct err *server_new(const struct options *options, struct server **ret)
             return e;
         }
     }
-    struct err *e = features_open(&rooms_list, &s->options, &s->features);
+    struct err *e = features_open(&rooms_list, s->options, &s->features);
     if (!e)
-        e = tracing_open(&s->options.trace, &s->tracing);
+        e = tracing_open(&s->options->trace, &s->tracing);
     for (unsigned i = 0; i < count; i++)
         s->workers[i].tracing = s->tracing;
     if (e) {
@@ -191,20 +191,20 @@ struct err *server_load(struct server *s)
     struct err *e = repo_load_all(s->repo, &failed);
     log_tables(s);
     start_advice_repositories(s);
-    if (!e && failed && s->options.exit_on_error)
+    if (!e && failed && s->options->exit_on_error)
         e = err_new(STATUS_INTERNAL,
                     "failed to load all models: %zu could not be loaded, see the lines above; "
                     "--exit-on-error=false serves the others",
                     failed);
     /* As in the reference, the server keeps running with open ports, and is not live. */
-    if (e && !s->options.exit_on_error) {
+    if (e && !s->options->exit_on_error) {
         LOG_ERROR("%s; nothing is served", err_message(e));
         table_refuse(s->table);
     }
     /* it is different if the server was told to stop meanwhile */
     enum server_state before = SERVER_INITIALIZING;
     atomic_compare_exchange_strong(&s->state, &before, e ? SERVER_FAILED : SERVER_READY);
-    if (!s->options.exit_on_error) {
+    if (!s->options->exit_on_error) {
         err_free(e);
         e = NULL;
     }
@@ -245,7 +245,7 @@ void server_free(struct server *s)
     if (s->backends)
         backend_registry_fini(s->backends);
     features_close(s->features);
-    time_ns share = TIME_S(s->options.exit_timeout_secs) / 4;
+    time_ns share = TIME_S(s->options->exit_timeout_secs) / 4;
     tracing_close(s->tracing, share < TRACES_NS ? share : TRACES_NS);
     for (unsigned i = 0; i < s->worker_count; i++)
         worker_fini(&s->workers[i]);
@@ -304,5 +304,5 @@ static bool all_ready(struct table_view *view)
 bool server_ready(struct server *s, struct table_view *view)
 {
     return atomic_load(&s->state) == SERVER_READY &&
-           (!s->options.strict_readiness || all_ready(view));
+           (!s->options->strict_readiness || all_ready(view));
 }

@@ -30,8 +30,8 @@ enum server_state {
 
 struct server {
     uint32_t magic;
-    struct embed *embed;    /* set in a host program; NULL in the executable */
-    struct options options; /* as given; strings are borrowed and must outlive the server */
+    struct embed *embed;           /* set in a host program; NULL in the executable */
+    const struct options *options; /* as given; must outlive the server */
     struct serve_table *table;
     struct backend_registry *backends;
     struct backend_setting *backend_settings;
@@ -55,8 +55,8 @@ struct server {
     _Atomic(uint64_t) last_total_ticks;
 };
 
-/* server_new - make the workers (their loops do not run yet) and an empty table; options are
- * copied. */
+/* server_new - make the workers (their loops do not run yet) and an empty table. The options
+ * must outlive the server, which does not change them. */
 struct err *server_new(const struct options *options, struct server **ret);
 
 /* server_start - run the workers. Front ends may be opened after it. */

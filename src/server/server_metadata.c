@@ -7,7 +7,7 @@
 Inference__ServerMetadataResponse *server_metadata_new(const struct server *s)
 {
     /* In the reference's order. NULL: shared memory, unless clients may register some. */
-    bool shared = s->options.allow_client_shm;
+    bool shared = s->options->allow_client_shm;
     const char *const extensions[] = {
         "classification",
         "sequence",
@@ -27,7 +27,7 @@ Inference__ServerMetadataResponse *server_metadata_new(const struct server *s)
     size_t count = sizeof(extensions) / sizeof(extensions[0]);
     Inference__ServerMetadataResponse *m = mem_alloc(sizeof(*m));
     inference__server_metadata_response__init(m);
-    m->name = mem_strdup(s->options.server_id);
+    m->name = mem_strdup(s->options->server_id);
     m->version = mem_strdup(BUILD_VERSION);
     m->extensions = mem_alloc(count * sizeof(char *));
     for (size_t i = 0; i < count; i++)

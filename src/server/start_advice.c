@@ -39,15 +39,15 @@ enum start_advice_kind start_advice_look(const char *path)
 
 void start_advice_repositories(const struct server *s)
 {
-    for (size_t i = 0; i < s->options.repository_count; i++) {
-        const char *path = s->options.repositories[i];
+    for (size_t i = 0; i < s->options->repository_count; i++) {
+        const char *path = s->options->repositories[i];
         enum start_advice_kind kind =
             cloud_is(path) ? START_ADVICE_REPOSITORY : start_advice_look(path);
         if (kind == START_ADVICE_MODEL)
             LOG_WARN("'%s' looks like the directory of one model: --model-repository expects the "
                      "directory above it, in which each model has a directory",
                      path);
-        else if (kind == START_ADVICE_EMPTY && s->options.control_mode == OPTIONS_CONTROL_NONE)
+        else if (kind == START_ADVICE_EMPTY && s->options->control_mode == OPTIONS_CONTROL_NONE)
             LOG_WARN("'%s' has no model: it expects a directory for each, MODEL/1/ with the "
                      "model's file in it",
                      path);

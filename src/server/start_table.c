@@ -191,7 +191,7 @@ char *start_table_options(const struct server *s)
     static const char *const modes[] = {[OPTIONS_CONTROL_NONE] = "MODE_NONE",
                                         [OPTIONS_CONTROL_POLL] = "MODE_POLL",
                                         [OPTIONS_CONTROL_EXPLICIT] = "MODE_EXPLICIT"};
-    const struct options *o = &s->options;
+    const struct options *o = s->options;
     Inference__ServerMetadataResponse *told = server_metadata_new(s);
     struct strbuf extensions = STRBUF_INIT;
     for (size_t i = 0; i < told->n_extensions; i++)

@@ -35,6 +35,7 @@ struct rig {
     struct server *server;
     struct grpc_home home;
     nghttp2_session_callbacks *callbacks;
+    struct options server_options;
     nghttp2_option *options;
     int fd;             /* the client's */
     struct strbuf out;  /* to be sent */
@@ -177,15 +178,14 @@ static struct rig *rig_new(uint32_t initial_window)
     static struct rig made;
     struct rig *r = &made;
     *r = (struct rig){.out = STRBUF_INIT, .back = STRBUF_INIT};
-    struct options options;
-    options_defaults(&options);
-    options.loop_threads = 1;
-    unit_succeeds(server_new(&options, &r->server));
+    options_defaults(&r->server_options);
+    r->server_options.loop_threads = 1;
+    unit_succeeds(server_new(&r->server_options, &r->server));
     assert_int_equal(nghttp2_session_callbacks_new(&r->callbacks), 0);
     assert_int_equal(nghttp2_option_new(&r->options), 0);
     grpc_conn_callbacks(r->callbacks);
     grpc_conn_options(r->options);
-    const struct options *settings = &r->server->options;
+    const struct options *settings = r->server->options;
     r->home = (struct grpc_home){.worker = &r->server->workers[0],
                                  .guard = {.restrictions = &settings->grpc_restrictions},
                                  .helpers = helpers_new(0),

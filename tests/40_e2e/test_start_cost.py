@@ -38,16 +38,18 @@ def test_two_hundred_models(tmp_path: Path, record_property: Callable[[str, obje
 
 @pytest.mark.parametrize(("models", "mib", "threads"), [(1, 3.6, 5), (100, 4.3, 7), (2000, 18, 7)])
 def test_memory_and_threads_of_a_start(tmp_path: Path, models: int, mib: float, threads: int) -> None:
-    """With identity models, and the network threads of two processors. The least of up to three starts: a thread that has done its part of
-    one may be on its way out when it is looked at."""
+    """With identity models, and the network threads of two processors. The least of up to eight starts: a thread that has done its part of
+    one may be on its way out when it is looked at, and how much of the libraries' files the kernel maps beside the pages that a start
+    touches differs by 0.2 MiB from start to start."""
     made = Repository(tmp_path)
     for index in range(models):
         made.identity(f"model_{index}")
     starts: list[many.Cost] = []
     with processors.on(set(sorted(os.sched_getaffinity(0))[:2])):
-        while not starts or (len(starts) < 3 and starts[-1].threads > threads):
+        for _ in range(8):
             starts.append(many.start(Nereid(made.path, ready_within=300)))
-    cost = many.least(starts)
-    if paths.BUILD.name == "release":  # sanitizers cost what they cost
-        assert cost.threads <= threads
-        assert cost.rss <= mib * MORE * (1 << 20)
+            cost = many.least(starts)
+            within = cost.threads <= threads and cost.rss <= mib * MORE * (1 << 20)
+            if within or paths.BUILD.name != "release":  # sanitizers cost what they cost
+                break
+    assert within or paths.BUILD.name != "release", cost

@@ -126,7 +126,7 @@ static void add_text(struct told *t, const char *key, const char *text)
 
 static void grpc_logging_tell(struct grpc_stream *s)
 {
-    struct log_told now = log_change_told(s->conn->home->worker->server->options.log_file);
+    struct log_told now = log_change_told(s->conn->home->worker->server->options->log_file);
     struct told t = {.message = INFERENCE__LOG_SETTINGS_RESPONSE__INIT};
     t.message.settings = t.list;
     add_text(&t, "log_file", now.file);

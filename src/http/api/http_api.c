@@ -61,7 +61,7 @@ static bool takes_body(enum http_route_kind kind)
 static struct err *admit_infer(const struct http_front *f, const struct http1_head *head,
                                uint64_t *ret_max)
 {
-    uint64_t max = f->server->options.http_max_input_bytes;
+    uint64_t max = f->server->options->http_max_input_bytes;
     uint64_t json = head->content_length;
     *ret_max =
         head->tensor_header.given && head->content_coding == CODING_IDENTITY ? SIZE_MAX / 4 : max;
@@ -88,7 +88,7 @@ static struct err *http_api_admit(const struct http_front *f, const struct http1
         route->kind != HTTP_ROUTE_TRACE && route->kind != HTTP_ROUTE_MODEL_TRACE &&
         !is_generate(route->kind))
         return NULL;
-    *ret_max = f->server->options.http_max_input_bytes;
+    *ret_max = f->server->options->http_max_input_bytes;
     return head->content_length > *ret_max ? http_infer_too_large(head->content_length, *ret_max)
                                            : NULL;
 }

@@ -129,7 +129,7 @@ static struct err *map_object(struct filling *f, yyjson_val *root)
 
 struct err *http_generate_map(struct http_exchange *x, struct request *r, struct http_message *m)
 {
-    uint64_t max = x->shard->front->server->options.http_max_input_bytes;
+    uint64_t max = x->shard->front->server->options->http_max_input_bytes;
     if (m->body_len > max)
         return http_infer_too_large(m->body_len, max);
     struct http_json json;

@@ -270,7 +270,7 @@ static struct err *http_infer_json_read_outputs(struct http_exchange *x, struct 
 struct err *http_infer_json_fill(struct http_exchange *x, struct request *r, struct http_message *m,
                                  size_t json_len)
 {
-    uint64_t max = x->shard->front->server->options.http_max_input_bytes;
+    uint64_t max = x->shard->front->server->options->http_max_input_bytes;
     if (json_len > max)
         return http_infer_too_large(json_len, max);
     struct http_json json;

@@ -100,7 +100,7 @@ static struct err *keep_bytes(struct request *r, struct raw *raw, struct http_me
 struct err *http_infer_raw_fill(struct http_exchange *x, struct request *r, struct http_message *m)
 {
     const struct model_config *c = r->config;
-    uint64_t max = x->shard->front->server->options.http_max_input_bytes;
+    uint64_t max = x->shard->front->server->options->http_max_input_bytes;
     if (m->body_len > max)
         return err_new(STATUS_INVALID_ARG,
                        "Raw input has a byte_size (%zu bytes) that exceeds the maximum allowed "

@@ -118,7 +118,7 @@ struct err *http_logging_serve(struct http_exchange *x, struct http_message *m)
     struct err *e = m->head->method == HTTP1_POST ? change(x, m) : NULL;
     if (e)
         return e;
-    struct log_told told = log_change_told(x->shard->worker->server->options.log_file);
+    struct log_told told = log_change_told(x->shard->worker->server->options->log_file);
     struct strbuf sb = STRBUF_INIT;
     http_logging_put_text(&sb, "{\"log_file\":", told.file);
     strbuf_printf(&sb, ",\"log_info\":%s,\"log_warning\":%s,\"log_error\":%s,",

@@ -39,7 +39,7 @@ static enum http_route_kind inference_of(const char *type)
 
 static void sagemaker_open(struct http_front *f)
 {
-    const struct options_sagemaker *o = &f->server->options.sagemaker;
+    const struct options_sagemaker *o = &f->server->options->sagemaker;
     struct sagemaker *s = f->own = MEM_NEW(struct sagemaker);
     clouds_target_init(&s->target, o->model, o->inference, inference_of(o->inference));
     s->models = sagemaker_models_new();
@@ -97,7 +97,7 @@ static struct http_route sagemaker_route(const struct http_front *f, struct http
     const struct sagemaker *s = f->own;
     clouds_head(head, SIZE_TYPE);
     if (clouds_path_is(head, "/ping")) {
-        bool live = strcmp(f->server->options.sagemaker.ping, "live") == 0;
+        bool live = strcmp(f->server->options->sagemaker.ping, "live") == 0;
         return (struct http_route){.kind = live ? HTTP_ROUTE_LIVE : HTTP_ROUTE_READY};
     }
     if (clouds_path_is(head, "/invocations"))

@@ -106,7 +106,7 @@ static struct err *sagemaker_control_begin_load(struct http_exchange *x,
 
 static struct err *check_explicit(const struct http_exchange *x)
 {
-    return x->shard->worker->server->options.control_mode == OPTIONS_CONTROL_EXPLICIT
+    return x->shard->worker->server->options->control_mode == OPTIONS_CONTROL_EXPLICIT
                ? NULL
                : err_new(STATUS_UNSUPPORTED,
                          "repository registration is not allowed if model control mode is not "

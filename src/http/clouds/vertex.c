@@ -80,7 +80,7 @@ struct err *vertex_settle(struct http_front *f)
     struct table_view view;
     struct err *e = NULL;
     table_view_open(&view, f->server->table, NULL);
-    const char *named = f->server->options.vertex.model;
+    const char *named = f->server->options->vertex.model;
     const char *model = chosen(named && *named ? named : NULL, &view, &e);
     if (!e) {
         clouds_target_init(&v->target, model, "infer", HTTP_ROUTE_MODEL_INFER);
@@ -132,7 +132,7 @@ static struct http_route redirected(struct http1_head *head, const char *path)
 
 static struct http_route vertex_route(const struct http_front *f, struct http1_head *head)
 {
-    const struct options_vertex *o = &f->server->options.vertex;
+    const struct options_vertex *o = &f->server->options->vertex;
     const struct vertex *v = f->own;
     clouds_head(head, SIZE_TYPE);
     if (clouds_path_is(head, o->health))

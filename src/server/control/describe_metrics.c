@@ -138,7 +138,7 @@ static uint64_t busy_ppm(struct server *s, const struct process_stats *p)
 {
     time_ns now = clock_now_ns();
     time_ns last = atomic_load(&s->busy_measured);
-    if (now - last < TIME_MS(s->options.metrics_interval_ms) ||
+    if (now - last < TIME_MS(s->options->metrics_interval_ms) ||
         !atomic_compare_exchange_strong(&s->busy_measured, &last, now))
         return atomic_load(&s->busy_ppm);
     uint64_t busy = p->host_busy_ticks - atomic_exchange(&s->last_busy_ticks, p->host_busy_ticks);
@@ -153,14 +153,14 @@ static struct metrics_process process_numbers(struct server *s)
 {
     struct process_stats p;
     process_read(&p);
-    const struct options_latencies *l = &s->options.latencies;
+    const struct options_latencies *l = &s->options->latencies;
     size_t usual = sizeof(usual_quantiles) / sizeof(*usual_quantiles);
     return (struct metrics_process){
         .server_version = BUILD_VERSION,
         .no_latency_counters = l->no_counters,
         .quantiles = l->quantile_count ? l->quantiles : usual_quantiles,
         .quantile_count = l->summaries ? (l->quantile_count ? l->quantile_count : usual) : 0,
-        .no_cpu = !s->options.allow_cpu_metrics,
+        .no_cpu = !s->options->allow_cpu_metrics,
         .cpu_busy_ppm = busy_ppm(s, &p),
         .host_total_bytes = p.host_total_bytes,
         .host_used_bytes = p.host_used_bytes,
@@ -190,7 +190,7 @@ char *describe_metrics(struct server *s, struct table_view *view, size_t *ret_le
         for (uint32_t k = 0; k < models[i].entry_count; k++)
             if (models[i].entries[k].version)
                 describe_metrics_collect(&all[n++], &models[i], models[i].entries[k].version,
-                                         &process, s->options.latencies.histograms);
+                                         &process, s->options->latencies.histograms);
     struct strbuf page = STRBUF_INIT;
     front_metrics_read(&process);
     metrics_page_render(&page, all, n, &process);
