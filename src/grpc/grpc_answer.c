@@ -104,7 +104,7 @@ static ssize_t read_reply(nghttp2_session *session, int32_t id, uint8_t *to, siz
     (void)to;
     (void)user;
     struct grpc_stream *s = source->ptr;
-    const struct grpc_reply *r = s->replies;
+    const struct h2_reply *r = s->replies;
     if ((!r && !s->ended) || (r && r->waits)) {
         s->deferred = true;
         return NGHTTP2_ERR_DEFERRED;
@@ -143,7 +143,7 @@ static void begin_waiting(struct grpc_stream *s)
         s->conn->moved = s->moved;
 }
 
-void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r)
+void grpc_answer_send(struct grpc_stream *s, struct h2_reply *r)
 {
     if (!s->conn || s->ended) {
         r->free_fn(r);
@@ -279,9 +279,9 @@ uint64_t grpc_answer_left(const struct grpc_stream *s)
     return s && s->replies ? s->replies->left : 0;
 }
 
-static struct grpc_reply *pop_reply(struct grpc_stream *s)
+static struct h2_reply *pop_reply(struct grpc_stream *s)
 {
-    struct grpc_reply *r = s->replies;
+    struct h2_reply *r = s->replies;
     s->replies = r->next;
     s->reply_bytes -= r->held;
     if (!s->replies) {
@@ -291,23 +291,23 @@ static struct grpc_reply *pop_reply(struct grpc_stream *s)
     return r;
 }
 
-bool grpc_answer_gather(struct grpc_stream *s, struct grpc_batch *b, const uint8_t *head,
+bool grpc_answer_gather(struct grpc_stream *s, struct h2_batch *b, const uint8_t *head,
                         size_t head_bytes, size_t n)
 {
-    struct grpc_reply *r = s->replies;
+    struct h2_reply *r = s->replies;
     CHECK(r && r->left >= n);
-    if (!grpc_out_reply(&s->conn->out, b, head, head_bytes, r, n))
+    if (!h2_out_reply(&s->conn->out, b, head, head_bytes, r, n))
         return false;
     s->moved = s->conn->moved = now_of(s);
     if (r->left == 0)
-        grpc_out_retire(&s->conn->out, pop_reply(s));
+        h2_out_retire(&s->conn->out, pop_reply(s));
     return true;
 }
 
 void grpc_answer_drop(struct grpc_stream *s)
 {
     while (s->replies)
-        grpc_out_retire(&s->conn->out, pop_reply(s));
+        h2_out_retire(&s->conn->out, pop_reply(s));
     mem_free(s->message);
     s->message = NULL;
     if (s->stopping)

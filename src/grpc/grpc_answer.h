@@ -18,7 +18,7 @@
 
 /* grpc_answer_send - send a message; the stream owns r from here on. Dropped if the stream is
  * closed or ended. */
-void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r);
+void grpc_answer_send(struct grpc_stream *s, struct h2_reply *r);
 
 /* grpc_answer_lags - true if answers of the stream wait since an earlier turn: the client did
  * not take them at once.
@@ -52,7 +52,7 @@ uint64_t grpc_answer_left(const struct grpc_stream *s);
 /* grpc_answer_gather - put the next n bytes of the current reply into the batch, after the frame
  * header.
  * returns  false if the batch must be written first */
-bool grpc_answer_gather(struct grpc_stream *s, struct grpc_batch *b, const uint8_t *head,
+bool grpc_answer_gather(struct grpc_stream *s, struct h2_batch *b, const uint8_t *head,
                         size_t head_bytes, size_t n);
 
 /* grpc_answer_sent - the last frame of the answer was put into the batch. */

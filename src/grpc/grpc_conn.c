@@ -16,14 +16,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* The most bytes in a frame of the server, if the client accepts frames that large. */
-#define MAX_DATA_BYTES     262144u
-#define DEFAULT_DATA_BYTES 16384u
-#define FRAME_HEAD_BYTES   9u
-
-/* How long a client may take to confirm that it knows of the connection's end. */
-#define GOODBYE_PATIENCE TIME_S(1)
-static const uint8_t goodbye_ping[8] = "goodbye";
 static const uint8_t keepalive_ping[8] = "alive?";
 
 /* The events that are always watched; the client's end of the stream is a separate event. */
@@ -33,14 +25,8 @@ static const uint8_t keepalive_ping[8] = "alive?";
  * its buffer. */
 #define READS_PER_TURN 8
 
-/* The most SETTINGS frames of a client without a message in between. */
-#define MAX_SETTINGS 1000u
-
 /* Giving up this many calls takes so long that others should not wait for it. */
 #define CALLS_MANY 16u
-
-/* The most bytes after a client's end that are dropped before its connection is closed. */
-#define DISCARD_BYTES ((size_t)1 << 20)
 
 /* How much is read in the first turn of a connection, and at most in a turn of a connection that
  * is in the slow lane or has calls that wait for a turn. A few kilobytes may be dozens of calls. */
@@ -58,41 +44,17 @@ static struct loop *grpc_conn_loop(const struct grpc_conn *c)
  * if there is no memory. */
 static bool has_session(struct grpc_conn *c)
 {
-    static const nghttp2_settings_entry settings[] = {
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, GRPC_CONN_MAX_STREAMS},
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, GRPC_CONN_WINDOW},
-        {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, GRPC_CONN_FRAME_BYTES},
-        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, GRPC_CONN_HEADER_BYTES},
-        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    static const struct h2_peer_limits limits = {
+        .streams = GRPC_CONN_MAX_STREAMS,
+        .window_bytes = GRPC_CONN_WINDOW,
+        .frame_bytes = GRPC_CONN_FRAME_BYTES,
+        .header_bytes = GRPC_CONN_HEADER_BYTES,
     };
     if (c->session)
         return true;
-    nghttp2_session *made;
     c->account = c->account ? c->account : budget_account_new();
-    if (nghttp2_session_server_new2(&made, c->home->callbacks, c, c->home->options) != 0)
-        return false;
-    if (nghttp2_submit_settings(made, NGHTTP2_FLAG_NONE, settings,
-                                sizeof(settings) / sizeof(*settings)) == 0 &&
-        nghttp2_session_set_local_window_size(made, NGHTTP2_FLAG_NONE, 0, INT32_MAX) == 0)
-        c->session = made;
-    else
-        nghttp2_session_del(made);
+    c->session = h2_peer_session(&limits, c->home->callbacks, c->home->options, c);
     return c->session;
-}
-
-/* Moves frames from the session into the batch until the session has none or the batch is full. */
-static bool grpc_conn_gather(struct grpc_conn *c, struct grpc_batch *b)
-{
-    while (grpc_out_has_room(b)) {
-        const uint8_t *frame;
-        ssize_t n = nghttp2_session_mem_send(c->session, &frame);
-        if (n < 0)
-            return false;
-        if (n == 0)
-            break;
-        grpc_out_copy(&c->out, b, frame, (size_t)n);
-    }
-    return true;
 }
 
 /* Writes until the session has no output or the socket takes no more. Returns false if the
@@ -103,17 +65,17 @@ static bool write_out(struct grpc_conn *c)
         loop_mod(grpc_conn_loop(c), &c->watch, wire_events(c->tls, WATCHED));
         return true;
     }
-    struct grpc_batch *b = c->home->batch;
+    struct h2_batch *b = c->home->batch;
     uint64_t before = c->out.written;
-    bool waited = grpc_out_waits(&c->out);
-    bool ok = !grpc_out_waits(&c->out) || grpc_out_resume(&c->out, c->watch.fd, c->tls);
-    while (ok && !grpc_out_waits(&c->out)) {
-        ok = grpc_conn_gather(c, b);
+    bool waited = h2_out_waits(&c->out);
+    bool ok = !h2_out_waits(&c->out) || h2_out_resume(&c->out, c->watch.fd, c->tls);
+    while (ok && !h2_out_waits(&c->out)) {
+        ok = h2_peer_gather(c->session, &c->out, b);
         if (b->count == 0)
             break;
-        ok = grpc_out_write(&c->out, b, c->watch.fd, c->tls) && ok;
+        ok = h2_out_write(&c->out, b, c->watch.fd, c->tls) && ok;
     }
-    if (grpc_out_waits(&c->out) && !waited)
+    if (h2_out_waits(&c->out) && !waited)
         c->sent = loop_now(grpc_conn_loop(c));
     if (c->out.written != before) {
         c->progress = c->sent = loop_now(grpc_conn_loop(c));
@@ -121,14 +83,10 @@ static bool write_out(struct grpc_conn *c)
     }
     if (!ok)
         return false;
-    bool more = grpc_out_waits(&c->out) || grpc_turn_waits(c);
+    bool more = h2_out_waits(&c->out) || grpc_turn_waits(c);
     loop_mod(grpc_conn_loop(c), &c->watch,
              wire_events(c->tls, more ? WATCHED | EPOLLOUT : WATCHED));
-    /* After the GOAWAY notice, a session without calls wants nothing more. But calls may be in
-     * flight from the client. */
-    bool awaited = c->retiring && !c->said_goodbye;
-    return awaited || grpc_out_waits(&c->out) || nghttp2_session_want_read(c->session) ||
-           nghttp2_session_want_write(c->session);
+    return h2_out_waits(&c->out) || h2_peer_wants(&c->peer, c->session);
 }
 
 static void grpc_conn_on_flush(struct loop_task *t)
@@ -138,7 +96,7 @@ static void grpc_conn_on_flush(struct loop_task *t)
     if (ok && c->held_streams)
         grpc_stream_resume(c);
     turns_share_done(&c->share, grpc_conn_loop(c), c->home->worker->receive_bytes);
-    bool over = !ok || (c->said_goodbye && list_empty(&c->streams) && !grpc_out_waits(&c->out));
+    bool over = !ok || (c->peer.said_goodbye && list_empty(&c->streams) && !h2_out_waits(&c->out));
     if (over)
         grpc_conn_close(c);
     else
@@ -154,17 +112,10 @@ static bool grpc_conn_feed(struct grpc_conn *c, const void *data, size_t n)
 {
     if (!has_session(c))
         return false;
-    enum grpc_frames_result frames = grpc_frames_take(&c->frames, data, n);
-    ssize_t used = frames == GRPC_FRAMES_FINE
-                       ? nghttp2_session_mem_recv(c->session, data, n)
-                       : grpc_conn_expel(c, frames == GRPC_FRAMES_TRIFLES ? "too_many_trifles"
-                                                                          : "too_much_metadata");
-    if (used >= 0)
+    if (h2_peer_take(&c->peer, c->session, data, n))
         return true;
-    if (!c->greeted && !c->tls)
+    if (!c->peer.greeted && !c->tls)
         wire_note_tls(c->watch.fd, data, "grpc");
-    if (!c->expelled)
-        LOG_VERBOSE(1, "gRPC: closing a connection: %s", nghttp2_strerror((int)used));
     write_out(c); /* send what the session still has to say */
     return false;
 }
@@ -227,8 +178,7 @@ static ssize_t read_filling(struct grpc_conn *c)
 void grpc_conn_of_use(struct grpc_conn *c)
 {
     c->turns = 0;
-    c->settings = 0;
-    c->frames.trifles = 0;
+    h2_peer_of_use(&c->peer);
     if (c->proven)
         return;
     c->proven = true;
@@ -308,46 +258,23 @@ static void grpc_conn_on_ready(struct loop_fd *watch, uint32_t events)
     grpc_conn_flush_later(c);
 }
 
-static void say_goodbye(struct grpc_conn *c);
-
-/* Returns an error, which ends the session's reading and so the connection. */
-int grpc_conn_expel(struct grpc_conn *c, const char *why)
-{
-    LOG_VERBOSE(1, "gRPC: closing a connection: %s", why);
-    c->expelled = true;
-    nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE,
-                          nghttp2_session_get_last_proc_stream_id(c->session),
-                          NGHTTP2_ENHANCE_YOUR_CALM, (const uint8_t *)why, strlen(why));
-    return NGHTTP2_ERR_CALLBACK_FAILURE;
-}
-
 /* Clients of gRPC know this text, and then ping less often. */
 static int on_ping(struct grpc_conn *c)
 {
     bool may = grpc_keepalive_was_pinged(&c->keepalive, &c->home->rules,
                                          loop_now(grpc_conn_loop(c)), !list_empty(&c->streams));
-    return may ? 0 : grpc_conn_expel(c, "too_many_pings");
-}
-
-static int on_settings(struct grpc_conn *c)
-{
-    c->greeted = true;
-    return ++c->settings <= MAX_SETTINGS ? 0 : grpc_conn_expel(c, "too_many_settings");
+    return may ? 0 : h2_peer_expel(&c->peer, c->session, "too_many_pings");
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
-    (void)session;
     struct grpc_conn *c = user;
     if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS)
         grpc_stream_frame(c, frame);
-    else if (frame->hd.type == NGHTTP2_SETTINGS)
-        return on_settings(c);
     else if (frame->hd.type == NGHTTP2_PING && !(frame->hd.flags & NGHTTP2_FLAG_ACK))
         return on_ping(c);
-    else if (c->retiring && frame->hd.type == NGHTTP2_PING &&
-             memcmp(frame->ping.opaque_data, goodbye_ping, sizeof(goodbye_ping)) == 0)
-        say_goodbye(c);
+    else
+        return h2_peer_received(&c->peer, session, frame);
     return 0;
 }
 
@@ -358,9 +285,7 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *u
         grpc_keepalive_sent(&c->keepalive);
         c->turns = 0;
     }
-    /* Pings overtake waiting frames, so this one is only submitted after the GOAWAY was sent. */
-    if (frame->hd.type == NGHTTP2_GOAWAY && c->retiring && !c->said_goodbye)
-        nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, goodbye_ping);
+    h2_peer_sent(&c->peer, session, frame);
     if (!c->stopping_streams || frame->hd.type != NGHTTP2_HEADERS ||
         !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
         return 0;
@@ -392,21 +317,14 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head
     return 0;
 }
 
-/* How long the next DATA frame may be: longer than the default only where the reply has so much. */
 static ssize_t grpc_conn_data_bytes(nghttp2_session *session, uint8_t type, int32_t id,
                                     int32_t session_window, int32_t stream_window,
                                     uint32_t frame_bytes, void *user)
 {
     (void)type;
     (void)user;
-    uint32_t most = frame_bytes < MAX_DATA_BYTES ? frame_bytes : MAX_DATA_BYTES;
-    if (most > DEFAULT_DATA_BYTES) {
-        uint64_t left = grpc_answer_left(nghttp2_session_get_stream_user_data(session, id));
-        if (left < most)
-            most = left > DEFAULT_DATA_BYTES ? (uint32_t)left : DEFAULT_DATA_BYTES;
-    }
-    int32_t window = session_window < stream_window ? session_window : stream_window;
-    return window < (int32_t)most ? window : (ssize_t)most;
+    uint64_t left = grpc_answer_left(nghttp2_session_get_stream_user_data(session, id));
+    return h2_peer_data_bytes(left, session_window, stream_window, frame_bytes);
 }
 
 static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
@@ -415,7 +333,7 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
     (void)session;
     struct grpc_conn *c = user;
     (void)frame; /* no padding was requested, so the frame has none */
-    bool done = grpc_answer_gather(source->ptr, c->home->batch, head, FRAME_HEAD_BYTES, length);
+    bool done = grpc_answer_gather(source->ptr, c->home->batch, head, H2_PEER_HEAD_BYTES, length);
     return done ? 0 : NGHTTP2_ERR_WOULDBLOCK;
 }
 
@@ -431,13 +349,9 @@ void grpc_conn_callbacks(nghttp2_session_callbacks *c)
 
 void grpc_conn_options(nghttp2_option *o)
 {
-    nghttp2_option_set_no_auto_window_update(o, 1);
+    h2_peer_options(o);
     /* Metadata may begin and end with blanks; models get it unchanged. */
     nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(o, 1);
-    nghttp2_option_set_no_closed_streams(o, 1);
-    nghttp2_option_set_max_settings(o, 32);
-    nghttp2_option_set_max_outbound_ack(o, 1000);
-    nghttp2_option_set_stream_reset_rate_limit(o, 1000, 200);
 }
 
 static void on_keepalive(struct loop_timer *t);
@@ -463,8 +377,8 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     list_init(&c->flush.node);
     list_init(&c->streams);
     list_init(&c->put_off);
-    grpc_out_init(&c->out);
-    grpc_frames_init(&c->frames);
+    h2_out_init(&c->out);
+    h2_peer_init(&c->peer, "gRPC");
     c->share.bytes = READ_FIRST;
     c->progress = c->sent = loop_now(home->worker->loop);
     if (!home->batch)
@@ -489,39 +403,25 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     start_keepalive(c);
 }
 
-/* Tells the client that no later call is served. */
-static void say_goodbye(struct grpc_conn *c)
-{
-    if (c->said_goodbye)
-        return;
-    c->said_goodbye = true;
-    nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE,
-                          nghttp2_session_get_last_proc_stream_id(c->session), NGHTTP2_NO_ERROR,
-                          NULL, 0);
-    grpc_conn_flush_later(c);
-}
-
 static void on_goodbye_due(struct loop_timer *t)
 {
     struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, goodbye);
-    if (c->session)
-        say_goodbye(c);
-    else
+    if (!c->session) {
         grpc_conn_close(c);
+        return;
+    }
+    h2_peer_say_goodbye(&c->peer, c->session);
+    grpc_conn_flush_later(c);
 }
 
-/* Tells the client to open no more calls. This first notice does not name a last call: all calls
- * that the client opens before it has read the notice come before its answer to the ping that
- * follows. */
+/* Tells the client to open no more calls. */
 static void grpc_conn_retire(struct grpc_conn *c)
 {
-    if (c->retiring)
+    if (c->peer.retiring)
         return;
-    c->retiring = true;
-    if (has_session(c))
-        nghttp2_submit_shutdown_notice(c->session);
+    h2_peer_retire(&c->peer, has_session(c) ? c->session : NULL);
     c->goodbye.due = on_goodbye_due;
-    loop_timer_set(grpc_conn_loop(c), &c->goodbye, loop_now(grpc_conn_loop(c)) + GOODBYE_PATIENCE);
+    loop_timer_set(grpc_conn_loop(c), &c->goodbye, loop_now(grpc_conn_loop(c)) + H2_PEER_GOODBYE);
     grpc_conn_flush_later(c);
 }
 
@@ -544,7 +444,7 @@ static void on_keepalive(struct loop_timer *t)
     case GRPC_KEEPALIVE_DEAD:
     case GRPC_KEEPALIVE_CUT:
         LOG_VERBOSE(1, "gRPC: closing a connection that %s",
-                    c->retiring ? "has come of age" : "does not answer a ping");
+                    c->peer.retiring ? "has come of age" : "does not answer a ping");
         grpc_conn_close(c);
         return;
     }
@@ -582,13 +482,13 @@ void grpc_conn_close(struct grpc_conn *c)
     loop_timer_clear(home->worker->loop, &c->keepalive_timer);
     loop_task_cancel(&c->flush);
     nghttp2_session_del(c->session);
-    if (c->expelled) /* so that the client reads the reason */
-        sock_discard(c->watch.fd, DISCARD_BYTES);
+    if (c->peer.expelled) /* so that the client reads the reason */
+        sock_discard(c->watch.fd, H2_PEER_DISCARD_BYTES);
     if (c->tls)
         tls_conn_goodbye(c->tls);
     tls_conn_free(c->tls);
     sock_close(c->watch.fd);
-    grpc_out_fini(&c->out);
+    h2_out_fini(&c->out);
     budget_drop(c->account, c->streams_held * GRPC_STREAM_BYTES);
     budget_account_close(c->account);
     list_remove(&c->node);

@@ -3,9 +3,9 @@
  * I/O: bytes are read into the worker's buffer and fed to the session, and the session's output
  * is written once per turn. Everything here runs on the worker's thread. */
 #include "base/list.h"
-#include "grpc/grpc_frames.h"
 #include "grpc/grpc_keepalive.h"
-#include "grpc/grpc_out.h"
+#include "net/h2/h2_out.h"
+#include "net/h2/h2_peer.h"
 #include "net/guard.h"
 #include "net/tls/tls_conn.h"
 #include "net/turns.h"
@@ -63,7 +63,7 @@ struct grpc_home {
     bool stopping;
     bool closing;                           /* late connections close too, and none are accepted */
     uint32_t awaited;                       /* connections that are not late */
-    struct grpc_batch *batch;               /* the worker's; exists while it has connections */
+    struct h2_batch *batch;                 /* the worker's; exists while it has connections */
     void (*conn_gone)(struct grpc_home *h); /* called when a connection was closed */
 };
 
@@ -75,7 +75,7 @@ struct grpc_conn {
     struct grpc_home *home;
     struct tls_conn *tls;     /* NULL = no TLS: net/tls/wire.h */
     nghttp2_session *session; /* NULL until it is needed */
-    struct grpc_out out;
+    struct h2_out out;
     /* charged for what the client makes the server hold; NULL until there is a session */
     struct budget_account *account;
     struct list streams;
@@ -96,16 +96,11 @@ struct grpc_conn {
     size_t told;
     size_t unread;             /* how many of these the client has not taken yet */
     struct list put_off;       /* calls that wait for a turn to be answered */
-    uint32_t settings;         /* SETTINGS frames since the last message */
     bool proven;               /* a whole message came */
-    bool greeted;              /* the client's SETTINGS came */
-    bool retiring;             /* the client was told that the connection will end */
     bool leaving;              /* it will end because the server stops */
     bool late;                 /* it was opened while the server stops: calls get an error */
-    bool expelled;             /* the client broke a rule, and was told so */
-    bool said_goodbye;         /* the client was told which call is the last */
     struct loop_timer goodbye; /* for a client that does not answer before that */
-    struct grpc_frames frames;
+    struct h2_peer peer;
     time_ns progress; /* when bytes were last read or written */
     time_ns sent;     /* when bytes were last written, or began to wait for the socket */
     /* when a part of an answer was last sent, or the first answer began to wait for a window */
@@ -138,11 +133,6 @@ bool grpc_conn_was_called(const struct grpc_conn *c);
 /* grpc_conn_close - close now: calls in flight are cancelled, their answers dropped. Not from
  * nghttp2's callbacks. */
 void grpc_conn_close(struct grpc_conn *c);
-
-/* grpc_conn_expel - the client does something that no normal client does: tell it why, and
- * close. Bytes after this are ignored.
- * returns  the value that the calling nghttp2 callback must return */
-int grpc_conn_expel(struct grpc_conn *c, const char *why);
 
 /* grpc_conn_of_use - a whole message came. */
 void grpc_conn_of_use(struct grpc_conn *c);

@@ -15,9 +15,9 @@
 struct step {
     struct list node;
     time_ns due;
-    struct grpc_reply *reply; /* to send; owned */
-    grpc_delay_take_fn take;  /* gets `message`; NULL = there is no message */
-    struct buf *message;      /* owned */
+    struct h2_reply *reply;  /* to send; owned */
+    grpc_delay_take_fn take; /* gets `message`; NULL = there is no message */
+    struct buf *message;     /* owned */
     size_t message_bytes;
     bool ends;
     int status;
@@ -71,7 +71,7 @@ static void free_step(struct step *p)
 
 static void do_step(struct grpc_stream *s, struct step *p)
 {
-    struct grpc_reply *reply = p->reply;
+    struct h2_reply *reply = p->reply;
     p->reply = NULL;
     if (p->take && !s->ended)
         p->take(s, p->message->data, p->message_bytes, &p->message);
@@ -170,7 +170,7 @@ static bool sends_later(struct grpc_stream *s)
     return s->delay && (!list_empty(&s->delay->steps) || s->delay->last > clock_now_ns());
 }
 
-bool grpc_delay_reply(struct grpc_stream *s, struct grpc_reply *r)
+bool grpc_delay_reply(struct grpc_stream *s, struct h2_reply *r)
 {
     if (!sends_later(s))
         return false;

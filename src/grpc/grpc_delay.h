@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct buf;
-struct grpc_reply;
+struct h2_reply;
 struct grpc_stream;
 
 /* The configured delays; 0 = none. */
@@ -41,7 +41,7 @@ void grpc_delay_response(struct grpc_stream *s, bool written);
 
 /* grpc_delay_reply, grpc_delay_end - delay what is to be sent; false: send it at once. The reply
  * is taken over, the message is copied. */
-bool grpc_delay_reply(struct grpc_stream *s, struct grpc_reply *r);
+bool grpc_delay_reply(struct grpc_stream *s, struct h2_reply *r);
 bool grpc_delay_end(struct grpc_stream *s, int status, const char *message);
 
 /* grpc_delay_drop - the stream is closed. */

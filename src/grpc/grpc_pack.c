@@ -15,9 +15,9 @@
 struct pack {
     struct helpers_job job;     /* first */
     struct grpc_stream *stream; /* NULL = the stream is gone */
-    struct grpc_reply reply;    /* the reply that is sent */
+    struct h2_reply reply;      /* the reply that is sent */
     struct iovec piece;
-    struct grpc_reply *plain;
+    struct h2_reply *plain;
     struct shrink *shrink;
     struct buf *packed;
     bool done;    /* it is compressed */
@@ -56,7 +56,7 @@ static void pack_free(struct pack *p)
 }
 
 /* The reply was sent, or nobody waits for it any more. */
-static void free_reply(struct grpc_reply *r)
+static void free_reply(struct h2_reply *r)
 {
     struct pack *p = LIST_ITEM(r, struct pack, reply);
     p->stream = NULL;
@@ -115,7 +115,7 @@ static void grpc_pack_on_finish(struct helpers_job *j)
 /* Begins to compress the message after its prefix. */
 static struct err *grpc_pack_begin(struct pack *p, enum coding coding)
 {
-    const struct grpc_reply *r = p->plain;
+    const struct h2_reply *r = p->plain;
     struct iovec *pieces = mem_alloc(r->piece_count * sizeof(*pieces));
     size_t skip = GRPC_PREFIX_BYTES;
     for (uint32_t i = 0; i < r->piece_count; i++) {
@@ -129,7 +129,7 @@ static struct err *grpc_pack_begin(struct pack *p, enum coding coding)
     return e;
 }
 
-struct grpc_reply *grpc_pack(struct grpc_stream *s, struct grpc_reply *r)
+struct h2_reply *grpc_pack(struct grpc_stream *s, struct h2_reply *r)
 {
     struct pack *p = MEM_NEW(struct pack);
     p->stream = s;

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-struct grpc_reply;
+struct h2_reply;
 struct grpc_stream;
 
 /* The values of --grpc-infer-response-compression-level. */
@@ -22,4 +22,4 @@ enum coding grpc_pack_coding(enum grpc_pack_level level, const char *accepted, s
 /* grpc_pack - compress a reply with s->packing. Takes r over and returns the reply to send
  * instead. That reply waits (reply->waits) while a helper compresses it; then grpc_answer_packed
  * is called. If there is no room for compression, r itself is returned. */
-struct grpc_reply *grpc_pack(struct grpc_stream *s, struct grpc_reply *r);
+struct h2_reply *grpc_pack(struct grpc_stream *s, struct h2_reply *r);

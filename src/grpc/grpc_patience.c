@@ -14,12 +14,12 @@ static struct loop *grpc_patience_loop(const struct grpc_conn *c)
 /* True if the client must send bytes. */
 static bool owes_bytes(const struct grpc_conn *c)
 {
-    return !c->greeted || c->receiving > 0 || grpc_frames_partial(&c->frames);
+    return !c->peer.greeted || c->receiving > 0 || h2_frames_partial(&c->peer.frames);
 }
 
 void grpc_patience_watch(struct grpc_conn *c)
 {
-    if (c->timer.heap_index == 0 && (owes_bytes(c) || grpc_out_waits(&c->out) || c->answering > 0))
+    if (c->timer.heap_index == 0 && (owes_bytes(c) || h2_out_waits(&c->out) || c->answering > 0))
         loop_timer_set(grpc_patience_loop(c), &c->timer,
                        loop_now(grpc_patience_loop(c)) + GRPC_PATIENCE);
 }
@@ -58,7 +58,7 @@ void grpc_patience_due(struct loop_timer *t)
     struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, timer);
     time_ns now = loop_now(grpc_patience_loop(c));
     time_ns next = owes_bytes(c) ? c->progress + GRPC_PATIENCE : TIME_NEVER;
-    if (grpc_out_waits(&c->out))
+    if (h2_out_waits(&c->out))
         next = earlier(next, c->sent + GRPC_PATIENCE);
     else if (c->answering > 0)
         next = earlier(next, judge_answers(c, now));

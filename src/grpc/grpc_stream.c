@@ -221,12 +221,13 @@ static int grpc_stream_on_header(nghttp2_session *session, const nghttp2_frame *
                                  size_t len, uint8_t flags, void *user)
 {
     (void)flags;
+    (void)user;
     struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (!s)
         return 0;
     s->header_bytes += name_len + len + 32; /* counted as for SETTINGS_MAX_HEADER_LIST_SIZE */
     if (s->header_bytes > GRPC_CONN_SURPLUS_BYTES)
-        return grpc_conn_expel(user, "too_much_metadata");
+        return h2_peer_expel(&s->conn->peer, session, "too_much_metadata");
     if (!is_request(frame)) /* trailers, which are ignored */
         return 0;
     if (s->header_bytes <= GRPC_CONN_HEADER_BYTES)

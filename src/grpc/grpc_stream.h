@@ -8,7 +8,7 @@
 #include "codec/expand.h"
 #include "grpc/grpc_inbox.h"
 #include "net/guard.h"
-#include "grpc/grpc_out.h"
+#include "net/h2/h2_out.h"
 #include "os/loop.h"
 
 #include <nghttp2/nghttp2.h>
@@ -42,8 +42,8 @@ struct grpc_call {
     struct request *request;
     struct tracing_record *trace;             /* NULL = it is not traced */
     const struct grpc_infer_classes *classes; /* outputs to classify; in the request's arena */
-    struct response *held;    /* a unary call's response that came before its final flag */
-    struct grpc_reply *reply; /* of a streaming call: a reply that waits for those before it */
+    struct response *held;  /* a unary call's response that came before its final flag */
+    struct h2_reply *reply; /* of a streaming call: a reply that waits for those before it */
     /* of a streaming call: the version that the request named, NULL = none; owned */
     char *version_text;
     uint32_t responses;
@@ -105,8 +105,8 @@ struct grpc_stream {
     bool ended;      /* no message will follow; incoming data is ignored */
     int status;      /* for the trailers */
     char *message;   /* NULL = none; owned */
-    struct grpc_reply *replies;
-    struct grpc_reply **last_reply;
+    struct h2_reply *replies;
+    struct h2_reply **last_reply;
     uint64_t reply_bytes; /* bytes held by replies that wait to be sent */
     time_ns moved;        /* when a part of a reply was last sent, or the first began to wait */
 

@@ -66,7 +66,7 @@ static struct response *made(void)
 }
 
 /* The bytes of a reply, without their prefix; frees it. */
-static uint8_t *bytes_of(struct grpc_reply *reply, size_t *ret_len)
+static uint8_t *bytes_of(struct h2_reply *reply, size_t *ret_len)
 {
     size_t len = 0;
     uint8_t *all = mem_alloc(reply->left);
@@ -84,7 +84,7 @@ static uint8_t *bytes_of(struct grpc_reply *reply, size_t *ret_len)
     return all;
 }
 
-static Inference__ModelInferResponse *unary(struct grpc_reply *reply)
+static Inference__ModelInferResponse *unary(struct h2_reply *reply)
 {
     size_t len;
     uint8_t *bytes = bytes_of(reply, &len);
@@ -94,7 +94,7 @@ static Inference__ModelInferResponse *unary(struct grpc_reply *reply)
     return m;
 }
 
-static Inference__ModelStreamInferResponse *streamed(struct grpc_reply *reply)
+static Inference__ModelStreamInferResponse *streamed(struct h2_reply *reply)
 {
     size_t len;
     uint8_t *bytes = bytes_of(reply, &len);
@@ -143,7 +143,7 @@ static void check_message(const Inference__ModelInferResponse *m)
 static void parameters(void **state)
 {
     (void)state;
-    struct grpc_reply *reply;
+    struct h2_reply *reply;
     struct response *r = made();
     add_parameters(r);
     unit_succeeds(grpc_infer_response(r, NULL, &reply));
@@ -168,7 +168,7 @@ static void parameters(void **state)
 static void errors_and_empty_responses(void **state)
 {
     (void)state;
-    struct grpc_reply *reply;
+    struct h2_reply *reply;
     struct response *r = made();
     r->error = err_new(STATUS_INVALID_ARG, "it failed");
     unit_succeeds(grpc_infer_response_streamed(r, NULL, "01", &reply));
@@ -194,7 +194,7 @@ static void errors_and_empty_responses(void **state)
 
 static void refuses(struct response *r, enum status code, const char *part)
 {
-    struct grpc_reply *reply;
+    struct h2_reply *reply;
     unit_fails(grpc_infer_response(r, NULL, &reply), code, part);
     unit_fails(grpc_infer_response_streamed(r, NULL, NULL, &reply), code, part);
     response_free(r);
@@ -218,7 +218,7 @@ static void what_cannot_be_sent(void **state)
 static void classes_that_cannot_be(void **state)
 {
     (void)state;
-    struct grpc_reply *reply;
+    struct h2_reply *reply;
     struct grpc_infer_classes classes = {.output = "s", .classes = 1};
     struct response *r = made();
     struct tensor_output *o = response_add_output(r, "s", DATATYPE_BYTES, (int64_t[]){1}, 1);
@@ -258,7 +258,7 @@ static void errors_are_charged(void **state)
     struct err *little = err_new(STATUS_NOT_FOUND, "no such model");
     size_t before = budget_in_use(), limit = budget_limit();
     struct budget_account *account = budget_account_new();
-    struct grpc_reply *reply = grpc_infer_response_error(e, id, account, false);
+    struct h2_reply *reply = grpc_infer_response_error(e, id, account, false);
     assert_true(budget_in_use() >= before + REQUEST_TEXT_MESSAGE_BYTES);
     Inference__ModelStreamInferResponse *s = streamed(reply);
     assert_int_equal(budget_in_use(), before);
@@ -293,7 +293,7 @@ static void no_memory(void **state)
     (void)state;
     unsigned failed = 0;
     for (long n = 1;; n++) {
-        struct grpc_reply *reply;
+        struct h2_reply *reply;
         struct response *r = made();
         int64_t shape[64];
         for (unsigned i = 0; i < 64; i++)

@@ -372,7 +372,7 @@ static void what_is_written_must_be_read(void **state)
         refused(r, 1);
     flush(r, false);
     struct grpc_conn *c = conn_of(r);
-    assert_true(grpc_out_waits(&c->out));
+    assert_true(h2_out_waits(&c->out));
     c->progress += TIME_S(3600);
     wait(r, GRPC_PATIENCE + TIME_S(1));
     assert_false(is_open(r));

@@ -22,7 +22,7 @@
 
 /* A reply with its bytes in one piece of memory. */
 struct packed {
-    struct grpc_reply reply; /* first */
+    struct h2_reply reply; /* first */
     struct iovec piece;
     /* lives longer: replies are freed with their stream at the latest, or with the connection's
      * output; only messages with tensors are lent to another thread (grpc_pack.h) */
@@ -33,7 +33,7 @@ struct packed {
     uint8_t bytes[];
 };
 
-static void free_packed(struct grpc_reply *r)
+static void free_packed(struct h2_reply *r)
 {
     struct packed *p = (struct packed *)r;
     if (p->spared)

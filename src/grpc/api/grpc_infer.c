@@ -55,7 +55,7 @@ static bool grpc_infer_read_message(struct grpc_stream *s, const uint8_t *data, 
 /* Answers a unary call with its response, which is taken over; NULL = there was none. */
 static void answer_unary(struct grpc_stream *s, const struct grpc_call *call, struct response *r)
 {
-    struct grpc_reply *reply;
+    struct h2_reply *reply;
     struct err *e = NULL;
     if (call->responses != 1)
         e = err_new(STATUS_INTERNAL, "expected a single response, got %u", call->responses);
@@ -245,7 +245,7 @@ static void send_in_order(struct grpc_stream *s)
             continue;
         if (!call->done)
             return;
-        struct grpc_reply *reply = s->conn ? call->reply : NULL;
+        struct h2_reply *reply = s->conn ? call->reply : NULL;
         if (reply) {
             call->reply = NULL;
             grpc_answer_send(s, reply);
@@ -265,11 +265,11 @@ static void count_failed(const struct grpc_stream *s, uint32_t model, const stru
 
 /* Makes the message with an error. If there is no room even for that, the call is ended and NULL
  * is returned. */
-static struct grpc_reply *error_reply(struct grpc_stream *s, const struct err *e,
-                                      struct infer_pb_slice id)
+static struct h2_reply *error_reply(struct grpc_stream *s, const struct err *e,
+                                    struct infer_pb_slice id)
 {
     bool lags = grpc_answer_any_lags(s->conn);
-    struct grpc_reply *reply = grpc_infer_response_error(e, id, s->conn->account, !lags);
+    struct h2_reply *reply = grpc_infer_response_error(e, id, s->conn->account, !lags);
     if (!reply)
         grpc_answer_end(s, GRPC_ANSWER_UNAVAILABLE, "no room to tell of an error");
     return reply;
@@ -277,10 +277,10 @@ static struct grpc_reply *error_reply(struct grpc_stream *s, const struct err *e
 
 /* Makes the message for a streamed response, which is taken over. If that fails, the call is
  * ended and NULL is returned. */
-static struct grpc_reply *streamed_reply(struct grpc_stream *s, struct grpc_call *call,
-                                         struct response *r)
+static struct h2_reply *streamed_reply(struct grpc_stream *s, struct grpc_call *call,
+                                       struct response *r)
 {
-    struct grpc_reply *reply = NULL;
+    struct h2_reply *reply = NULL;
     uint32_t model = version_of(r->request)->front_model;
     if (r->error)
         count_failed(s, model, r->error);
@@ -317,7 +317,7 @@ static void respond_streamed(struct response *r, void *owner)
         tracing_mark(call->trace, "INFER_RESPONSE_COMPLETE", clock_now_ns());
         tracing_mark(call->trace, "GRPC_SEND_START", clock_now_ns());
     }
-    struct grpc_reply *reply = NULL;
+    struct h2_reply *reply = NULL;
     if (s->conn && s->conn->home->delays)
         grpc_delay_response(s, wanted && call->decoupled);
     if (wanted)

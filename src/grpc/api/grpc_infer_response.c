@@ -24,13 +24,13 @@
 
 /* A reply with its contents in one piece of memory: pieces, prefix and head follow the struct. */
 struct encoded {
-    struct grpc_reply reply;        /* first */
+    struct h2_reply reply;          /* first */
     struct response *response;      /* the struct lies in its arena; NULL = on the heap */
     struct budget_account *account; /* charged for what lies on the heap */
     struct iovec pieces[];
 };
 
-static void free_encoded(struct grpc_reply *reply)
+static void free_encoded(struct h2_reply *reply)
 {
     struct encoded *x = (struct encoded *)reply;
     if (x->response) {
@@ -79,7 +79,7 @@ static uint64_t held_by(const struct response *r, uint64_t bytes)
 
 /* account, anyway: for a message without a response. */
 static struct err *encode(struct infer_pb_response *pb, struct response *r,
-                          struct budget_account *account, bool anyway, struct grpc_reply **ret)
+                          struct budget_account *account, bool anyway, struct h2_reply **ret)
 {
     struct infer_pb_size size;
     if (infer_pb_write_measure(pb, &size) != INFER_PB_OK)
@@ -101,7 +101,7 @@ static struct err *encode(struct infer_pb_response *pb, struct response *r,
     x->pieces[0].iov_len += GRPC_PREFIX_BYTES;
     x->response = r;
     x->account = account;
-    x->reply = (struct grpc_reply){
+    x->reply = (struct h2_reply){
         .pieces = x->pieces,
         .piece_count = pieces,
         .left = size.total + GRPC_PREFIX_BYTES,
@@ -224,7 +224,7 @@ static struct err *grpc_infer_response_fill(struct response *r,
 }
 
 struct err *grpc_infer_response(struct response *r, const struct grpc_infer_classes *classes,
-                                struct grpc_reply **ret)
+                                struct h2_reply **ret)
 {
     struct infer_pb_response pb = {0};
     struct infer_pb_param *params = NULL;
@@ -236,7 +236,7 @@ struct err *grpc_infer_response(struct response *r, const struct grpc_infer_clas
 
 struct err *grpc_infer_response_streamed(struct response *r,
                                          const struct grpc_infer_classes *classes,
-                                         const char *version_as_given, struct grpc_reply **ret)
+                                         const char *version_as_given, struct h2_reply **ret)
 {
     struct infer_pb_response pb = {.streamed = true};
     struct infer_pb_param last = {
@@ -267,13 +267,13 @@ struct err *grpc_infer_response_streamed(struct response *r,
     return encode(&pb, r, NULL, false, ret);
 }
 
-struct grpc_reply *grpc_infer_response_error(const struct err *e, struct infer_pb_slice id,
-                                             struct budget_account *account, bool anyway)
+struct h2_reply *grpc_infer_response_error(const struct err *e, struct infer_pb_slice id,
+                                           struct budget_account *account, bool anyway)
 {
     struct infer_pb_response pb = {.streamed = true, .error_message = message_slice(e), .id = id};
     if (id.len > REQUEST_TEXT_ID_BYTES)
         pb.id = (struct infer_pb_slice){0};
-    struct grpc_reply *reply = NULL;
+    struct h2_reply *reply = NULL;
     struct err *failed = encode(&pb, NULL, account, anyway, &reply);
     if (failed) {
         /* the error's own text is not UTF-8, or there is no room: try to send that error instead */

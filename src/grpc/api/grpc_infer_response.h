@@ -2,7 +2,7 @@
 /* Makes the outgoing message from a response. */
 #include "base/err.h"
 #include "codec/infer_pb.h"
-#include "grpc/grpc_out.h"
+#include "net/h2/h2_out.h"
 
 #include <stdbool.h>
 
@@ -17,7 +17,7 @@ struct response;
  *          INVALID_ARG if it is over 2 GiB, UNAVAILABLE if there is no memory; the caller then
  *          still owns r */
 struct err *grpc_infer_response(struct response *r, const struct grpc_infer_classes *classes,
-                                struct grpc_reply **ret);
+                                struct h2_reply **ret);
 
 /* grpc_infer_response_streamed - the same in a ModelStreamInferResponse, with the parameter
  * triton_final_response.
@@ -25,7 +25,7 @@ struct err *grpc_infer_response(struct response *r, const struct grpc_infer_clas
  *               NULL */
 struct err *grpc_infer_response_streamed(struct response *r,
                                          const struct grpc_infer_classes *classes,
-                                         const char *version_text, struct grpc_reply **ret);
+                                         const char *version_text, struct h2_reply **ret);
 
 /* grpc_infer_response_error - make a ModelStreamInferResponse for a request that could not be
  * submitted.
@@ -35,5 +35,5 @@ struct err *grpc_infer_response_streamed(struct response *r,
  * anyway   send it even if the account has no room, if it is at most 4 KiB; else send a short
  *          text about that
  * returns  NULL if there is no room for it */
-struct grpc_reply *grpc_infer_response_error(const struct err *e, struct infer_pb_slice id,
-                                             struct budget_account *account, bool anyway);
+struct h2_reply *grpc_infer_response_error(const struct err *e, struct infer_pb_slice id,
+                                           struct budget_account *account, bool anyway);

@@ -1,6 +1,6 @@
-/* grpc/grpc_out: what is gathered comes out of the socket, whole and in order, and replies live
+/* grpc/h2_out: what is gathered comes out of the socket, whole and in order, and replies live
  * exactly as long as needed. */
-#include "grpc/grpc_out.h"
+#include "net/h2/h2_out.h"
 
 #include "support/unit.h"
 
@@ -13,8 +13,8 @@
 struct rig {
     int ours;
     int theirs;
-    struct grpc_out out;
-    struct grpc_batch batch;
+    struct h2_out out;
+    struct h2_batch batch;
     uint8_t *expected;
     size_t expected_len;
     uint8_t *got;
@@ -30,7 +30,7 @@ static struct rig *rig_new(void)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
     r->ours = fds[0];
     r->theirs = fds[1];
-    grpc_out_init(&r->out);
+    h2_out_init(&r->out);
     r->expected = malloc(MOST);
     r->got = malloc(MOST);
     return r;
@@ -45,16 +45,16 @@ static void take(struct rig *r)
 
 static void rig_end(struct rig *r)
 {
-    while (grpc_out_waits(&r->out)) {
+    while (h2_out_waits(&r->out)) {
         take(r);
-        assert_true(grpc_out_resume(&r->out, r->ours, NULL));
+        assert_true(h2_out_resume(&r->out, r->ours, NULL));
     }
     take(r);
     assert_int_equal(r->got_len, r->expected_len);
     assert_memory_equal(r->got, r->expected, r->got_len);
     assert_int_equal(r->out.written, r->out.queued);
     assert_null(r->out.sent);
-    grpc_out_fini(&r->out);
+    h2_out_fini(&r->out);
     close(r->ours);
     close(r->theirs);
     free(r->expected);
@@ -70,12 +70,12 @@ static void expect(struct rig *r, const void *data, size_t n)
 
 /* A reply of pieces of given sizes, with random contents. */
 struct test_reply {
-    struct grpc_reply reply;
+    struct h2_reply reply;
     struct iovec pieces[8];
     bool *freed;
 };
 
-static void free_test_reply(struct grpc_reply *reply)
+static void free_test_reply(struct h2_reply *reply)
 {
     struct test_reply *t = (struct test_reply *)reply;
     for (uint32_t i = 0; i < reply->piece_count; i++) {
@@ -114,12 +114,12 @@ static void write_framed(struct rig *r, struct test_reply *t, size_t n)
     uint32_t piece = 0;
     while (t->reply.left) {
         size_t frame = t->reply.left < n ? (size_t)t->reply.left : n;
-        if (!grpc_out_reply(&r->out, &r->batch, "frame-hdr", 9, &t->reply, frame)) {
+        if (!h2_out_reply(&r->out, &r->batch, "frame-hdr", 9, &t->reply, frame)) {
             assert_true(r->batch.count > 0);
-            assert_true(grpc_out_write(&r->out, &r->batch, r->ours, NULL));
-            while (grpc_out_waits(&r->out)) {
+            assert_true(h2_out_write(&r->out, &r->batch, r->ours, NULL));
+            while (h2_out_waits(&r->out)) {
                 take(r);
-                assert_true(grpc_out_resume(&r->out, r->ours, NULL));
+                assert_true(h2_out_resume(&r->out, r->ours, NULL));
             }
             continue;
         }
@@ -137,7 +137,7 @@ static void write_framed(struct rig *r, struct test_reply *t, size_t n)
             }
         }
     }
-    grpc_out_retire(&r->out, &t->reply);
+    h2_out_retire(&r->out, &t->reply);
 }
 
 static void small_replies_are_copied(void **state)
@@ -150,7 +150,7 @@ static void small_replies_are_copied(void **state)
     write_framed(r, t, 16384);
     assert_true(freed); /* before anything was written */
     assert_int_equal(r->batch.count, 1);
-    assert_true(grpc_out_write(&r->out, &r->batch, r->ours, NULL));
+    assert_true(h2_out_write(&r->out, &r->batch, r->ours, NULL));
     assert_null(r->out.pieces);
     rig_end(r);
 }
@@ -163,22 +163,22 @@ static void large_replies_live_until_they_are_written(void **state)
     bool freed = false;
     struct test_reply *t = make(&random, (const size_t[]){20, 8 << 20}, 2, &freed);
     t->freed = &freed;
-    grpc_out_copy(&r->out, &r->batch, "before", 6);
+    h2_out_copy(&r->out, &r->batch, "before", 6);
     expect(r, "before", 6);
-    assert_true(grpc_out_reply(&r->out, &r->batch, "h", 1, &t->reply, t->reply.left));
+    assert_true(h2_out_reply(&r->out, &r->batch, "h", 1, &t->reply, t->reply.left));
     expect(r, "h", 1);
     expect(r, t->pieces[0].iov_base, 20);
     expect(r, t->pieces[1].iov_base, 8 << 20);
-    grpc_out_retire(&r->out, &t->reply);
+    h2_out_retire(&r->out, &t->reply);
     assert_false(freed);
-    assert_true(grpc_out_write(&r->out, &r->batch, r->ours, NULL));
-    assert_true(grpc_out_waits(&r->out));
+    assert_true(h2_out_write(&r->out, &r->batch, r->ours, NULL));
+    assert_true(h2_out_waits(&r->out));
     assert_false(freed);
     memset(r->batch.bytes, 0, sizeof(r->batch.bytes)); /* the next connection's */
-    while (grpc_out_waits(&r->out)) {
+    while (h2_out_waits(&r->out)) {
         assert_false(freed);
         take(r);
-        assert_true(grpc_out_resume(&r->out, r->ours, NULL));
+        assert_true(h2_out_resume(&r->out, r->ours, NULL));
     }
     assert_true(freed);
     rig_end(r);
@@ -200,7 +200,7 @@ static void any_sizes_in_any_frames(void **state)
             write_framed(r, make(&random, sizes, count, NULL), frame);
         }
         if (r->batch.count)
-            assert_true(grpc_out_write(&r->out, &r->batch, r->ours, NULL));
+            assert_true(h2_out_write(&r->out, &r->batch, r->ours, NULL));
         rig_end(r);
     }
 }
@@ -212,13 +212,13 @@ static void a_broken_connection_frees_what_waits(void **state)
     uint64_t random = 3;
     bool freed = false;
     struct test_reply *t = make(&random, (const size_t[]){8 << 20}, 1, &freed);
-    assert_true(grpc_out_reply(&r->out, &r->batch, "h", 1, &t->reply, t->reply.left));
-    grpc_out_retire(&r->out, &t->reply);
-    assert_true(grpc_out_write(&r->out, &r->batch, r->ours, NULL));
+    assert_true(h2_out_reply(&r->out, &r->batch, "h", 1, &t->reply, t->reply.left));
+    h2_out_retire(&r->out, &t->reply);
+    assert_true(h2_out_write(&r->out, &r->batch, r->ours, NULL));
     close(r->theirs);
-    assert_false(grpc_out_resume(&r->out, r->ours, NULL));
+    assert_false(h2_out_resume(&r->out, r->ours, NULL));
     assert_false(freed);
-    grpc_out_fini(&r->out);
+    h2_out_fini(&r->out);
     assert_true(freed);
     close(r->ours);
     free(r->expected);

@@ -1,5 +1,5 @@
 /* Where frames begin and end, in whatever pieces their bytes come. */
-#include "grpc/grpc_frames.h"
+#include "net/h2/h2_frames.h"
 
 #include "support/unit.h"
 
@@ -23,31 +23,30 @@ static void whole_frames_leave_nothing_to_wait_for(void **state)
 {
     (void)state;
     for (size_t piece = 1; piece <= LEN; piece++) {
-        struct grpc_frames f;
-        grpc_frames_init(&f);
-        assert_true(grpc_frames_partial(&f));
+        struct h2_frames f;
+        h2_frames_init(&f);
+        assert_true(h2_frames_partial(&f));
         for (size_t at = 0; at < LEN;) {
             size_t n = piece < LEN - at ? piece : LEN - at;
-            assert_int_equal(grpc_frames_take(&f, bytes + at, n), GRPC_FRAMES_FINE);
+            assert_int_equal(h2_frames_take(&f, bytes + at, n), H2_FRAMES_FINE);
             at += n;
-            assert_int_equal(grpc_frames_partial(&f), !whole_after(at));
+            assert_int_equal(h2_frames_partial(&f), !whole_after(at));
         }
     }
 }
 
-static enum grpc_frames_result take(struct grpc_frames *f, uint32_t len, uint8_t type,
-                                    uint8_t flags)
+static enum h2_frames_result take(struct h2_frames *f, uint32_t len, uint8_t type, uint8_t flags)
 {
     const uint8_t head[9] = {(uint8_t)(len >> 16), (uint8_t)(len >> 8), (uint8_t)len, type, flags};
-    enum grpc_frames_result result = grpc_frames_take(f, head, sizeof(head));
+    enum h2_frames_result result = h2_frames_take(f, head, sizeof(head));
     f->left = 0; /* as if it had come */
     return result;
 }
 
-static struct grpc_frames begun(void)
+static struct h2_frames begun(void)
 {
-    struct grpc_frames f;
-    grpc_frames_init(&f);
+    struct h2_frames f;
+    h2_frames_init(&f);
     f.left = 0;
     return f;
 }
@@ -55,17 +54,17 @@ static struct grpc_frames begun(void)
 static void blocks_of_headers_have_a_limit(void **state)
 {
     (void)state;
-    struct grpc_frames f = begun();
+    struct h2_frames f = begun();
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(take(&f, 60000, NGHTTP2_HEADERS, 0), GRPC_FRAMES_FINE);
-        assert_int_equal(take(&f, 5536, NGHTTP2_CONTINUATION, 0), GRPC_FRAMES_FINE);
-        assert_int_equal(take(&f, 0, NGHTTP2_CONTINUATION, 4), GRPC_FRAMES_FINE);
-        assert_false(grpc_frames_partial(&f));
+        assert_int_equal(take(&f, 60000, NGHTTP2_HEADERS, 0), H2_FRAMES_FINE);
+        assert_int_equal(take(&f, 5536, NGHTTP2_CONTINUATION, 0), H2_FRAMES_FINE);
+        assert_int_equal(take(&f, 0, NGHTTP2_CONTINUATION, 4), H2_FRAMES_FINE);
+        assert_false(h2_frames_partial(&f));
     }
-    assert_int_equal(take(&f, 60000, NGHTTP2_HEADERS, 0), GRPC_FRAMES_FINE);
-    assert_int_equal(take(&f, 5537, NGHTTP2_CONTINUATION, 0), GRPC_FRAMES_BLOCK);
+    assert_int_equal(take(&f, 60000, NGHTTP2_HEADERS, 0), H2_FRAMES_FINE);
+    assert_int_equal(take(&f, 5537, NGHTTP2_CONTINUATION, 0), H2_FRAMES_BLOCK);
     f = begun();
-    assert_int_equal(take(&f, 65537, NGHTTP2_HEADERS, 4), GRPC_FRAMES_BLOCK);
+    assert_int_equal(take(&f, 65537, NGHTTP2_HEADERS, 4), H2_FRAMES_BLOCK);
 }
 
 static void trifles_have_a_limit(void **state)
@@ -88,12 +87,11 @@ static void trifles_have_a_limit(void **state)
                  {0, NGHTTP2_SETTINGS, 0, false},
                  {4, NGHTTP2_WINDOW_UPDATE, 0, false}};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-        struct grpc_frames f = begun();
-        for (unsigned n = 0; n < GRPC_FRAMES_TRIFLES_MAX; n++)
-            assert_int_equal(take(&f, kinds[i].len, kinds[i].type, kinds[i].flags),
-                             GRPC_FRAMES_FINE);
+        struct h2_frames f = begun();
+        for (unsigned n = 0; n < H2_FRAMES_TRIFLES_MAX; n++)
+            assert_int_equal(take(&f, kinds[i].len, kinds[i].type, kinds[i].flags), H2_FRAMES_FINE);
         assert_int_equal(take(&f, kinds[i].len, kinds[i].type, kinds[i].flags),
-                         kinds[i].trifle ? GRPC_FRAMES_TRIFLES : GRPC_FRAMES_FINE);
+                         kinds[i].trifle ? H2_FRAMES_TRIFLES : H2_FRAMES_FINE);
     }
 }
 

@@ -7,24 +7,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GRPC_FRAMES_HEAD_BYTES 9u
+#define H2_FRAMES_HEAD_BYTES 9u
 
 /* The longest block of headers as sent: every block is decoded to its end, whatever happens to
  * its call. */
-#define GRPC_FRAMES_BLOCK_BYTES 65536u
+#define H2_FRAMES_BLOCK_BYTES 65536u
 
 /* The most useless frames without a message in between: DATA without data (or almost only
  * padding), priorities that are ignored, unknown types. */
-#define GRPC_FRAMES_TRIFLES_MAX 1000u
+#define H2_FRAMES_TRIFLES_MAX 1000u
 
-enum grpc_frames_result {
-    GRPC_FRAMES_FINE,
-    GRPC_FRAMES_BLOCK,   /* the block of headers is too long */
-    GRPC_FRAMES_TRIFLES, /* too many useless frames */
+enum h2_frames_result {
+    H2_FRAMES_FINE,
+    H2_FRAMES_BLOCK,   /* the block of headers is too long */
+    H2_FRAMES_TRIFLES, /* too many useless frames */
 };
 
-struct grpc_frames {
-    uint8_t head[GRPC_FRAMES_HEAD_BYTES]; /* head_got bytes of it have come */
+struct h2_frames {
+    uint8_t head[H2_FRAMES_HEAD_BYTES]; /* head_got bytes of it have come */
     uint8_t head_got;
     bool block;           /* a block of headers is incomplete: a CONTINUATION must follow */
     uint32_t left;        /* bytes left of the frame, or of the preface */
@@ -32,12 +32,12 @@ struct grpc_frames {
     uint32_t trifles;     /* number of useless frames; the owner sets it to 0 when a message came */
 };
 
-/* grpc_frames_init - begin before the preface. */
-void grpc_frames_init(struct grpc_frames *f);
+/* h2_frames_init - begin before the preface. */
+void h2_frames_init(struct h2_frames *f);
 
-/* grpc_frames_take - handle received bytes. A result other than FINE is permanent: the
+/* h2_frames_take - handle received bytes. A result other than FINE is permanent: the
  * connection must end. */
-enum grpc_frames_result grpc_frames_take(struct grpc_frames *f, const uint8_t *data, size_t len);
+enum h2_frames_result h2_frames_take(struct h2_frames *f, const uint8_t *data, size_t len);
 
-/* grpc_frames_partial - true if a frame or block is incomplete. */
-bool grpc_frames_partial(const struct grpc_frames *f);
+/* h2_frames_partial - true if a frame or block is incomplete. */
+bool h2_frames_partial(const struct h2_frames *f);

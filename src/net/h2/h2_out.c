@@ -1,4 +1,4 @@
-#include "grpc/grpc_out.h"
+#include "net/h2/h2_out.h"
 
 #include "base/mem.h"
 #include "net/tls/wire.h"
@@ -9,17 +9,17 @@
  * separate piece. */
 #define COPY_BYTES ((size_t)4096)
 
-void grpc_out_init(struct grpc_out *o)
+void h2_out_init(struct h2_out *o)
 {
-    *o = (struct grpc_out){0};
+    *o = (struct h2_out){0};
     o->last_sent = &o->sent;
 }
 
 /* Frees the replies whose last byte was written. */
-static void free_written(struct grpc_out *o, uint64_t written)
+static void free_written(struct h2_out *o, uint64_t written)
 {
     while (o->sent && o->sent->end <= written) {
-        struct grpc_reply *r = o->sent;
+        struct h2_reply *r = o->sent;
         o->sent = r->next;
         if (!o->sent)
             o->last_sent = &o->sent;
@@ -27,7 +27,7 @@ static void free_written(struct grpc_out *o, uint64_t written)
     }
 }
 
-static void drop_kept(struct grpc_out *o)
+static void drop_kept(struct h2_out *o)
 {
     mem_free(o->pieces);
     mem_free(o->bytes);
@@ -35,18 +35,18 @@ static void drop_kept(struct grpc_out *o)
     o->bytes = NULL;
 }
 
-void grpc_out_fini(struct grpc_out *o)
+void h2_out_fini(struct h2_out *o)
 {
     drop_kept(o);
     free_written(o, UINT64_MAX);
 }
 
-static void refer(struct grpc_batch *b, const void *data, size_t n)
+static void refer(struct h2_batch *b, const void *data, size_t n)
 {
     b->pieces[b->count++] = (struct iovec){(void *)(uintptr_t)data, n};
 }
 
-void grpc_out_copy(struct grpc_out *o, struct grpc_batch *b, const void *data, size_t n)
+void h2_out_copy(struct h2_out *o, struct h2_batch *b, const void *data, size_t n)
 {
     uint8_t *to = b->bytes + b->used;
     memcpy(to, data, n);
@@ -60,7 +60,7 @@ void grpc_out_copy(struct grpc_out *o, struct grpc_batch *b, const void *data, s
 }
 
 /* The most pieces for n bytes of the reply, including the header. */
-static size_t pieces_needed(const struct grpc_reply *r, size_t n)
+static size_t pieces_needed(const struct h2_reply *r, size_t n)
 {
     size_t count = 1;
     size_t offset = r->offset;
@@ -73,12 +73,12 @@ static size_t pieces_needed(const struct grpc_reply *r, size_t n)
     return count;
 }
 
-bool grpc_out_reply(struct grpc_out *o, struct grpc_batch *b, const void *head, size_t head_bytes,
-                    struct grpc_reply *r, size_t n)
+bool h2_out_reply(struct h2_out *o, struct h2_batch *b, const void *head, size_t head_bytes,
+                  struct h2_reply *r, size_t n)
 {
-    if (!grpc_out_has_room(b) || pieces_needed(r, n) > GRPC_OUT_PIECES - b->count)
+    if (!h2_out_has_room(b) || pieces_needed(r, n) > H2_OUT_PIECES - b->count)
         return false;
-    grpc_out_copy(o, b, head, head_bytes);
+    h2_out_copy(o, b, head, head_bytes);
     r->left -= n;
     while (n > 0) {
         const struct iovec *piece = &r->pieces[r->at];
@@ -86,8 +86,8 @@ bool grpc_out_reply(struct grpc_out *o, struct grpc_batch *b, const void *head, 
         if (here > n)
             here = n;
         const uint8_t *data = (const uint8_t *)piece->iov_base + r->offset;
-        if (here <= COPY_BYTES && here <= GRPC_OUT_BYTES - b->used) {
-            grpc_out_copy(o, b, data, here);
+        if (here <= COPY_BYTES && here <= H2_OUT_BYTES - b->used) {
+            h2_out_copy(o, b, data, here);
         } else {
             refer(b, data, here);
             o->queued += here;
@@ -104,7 +104,7 @@ bool grpc_out_reply(struct grpc_out *o, struct grpc_batch *b, const void *head, 
     return true;
 }
 
-void grpc_out_retire(struct grpc_out *o, struct grpc_reply *r)
+void h2_out_retire(struct h2_out *o, struct h2_reply *r)
 {
     if (!r->referenced || r->end <= o->written) {
         r->free_fn(r);
@@ -117,8 +117,8 @@ void grpc_out_retire(struct grpc_out *o, struct grpc_reply *r)
 
 /* Keeps the rest of pieces[0..count). The copied part is copied again, because the next
  * connection uses the worker's batch. */
-static void grpc_out_keep(struct grpc_out *o, const struct grpc_batch *b,
-                          const struct iovec *pieces, uint32_t count)
+static void h2_out_keep(struct h2_out *o, const struct h2_batch *b, const struct iovec *pieces,
+                        uint32_t count)
 {
     size_t copied = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -143,7 +143,7 @@ static void grpc_out_keep(struct grpc_out *o, const struct grpc_batch *b,
 }
 
 /* Removes n written bytes from the front. Returns how many pieces are done. */
-static uint32_t grpc_out_advance(struct iovec *pieces, uint32_t count, size_t n)
+static uint32_t h2_out_advance(struct iovec *pieces, uint32_t count, size_t n)
 {
     uint32_t done = 0;
     while (done < count && n >= pieces[done].iov_len)
@@ -155,14 +155,14 @@ static uint32_t grpc_out_advance(struct iovec *pieces, uint32_t count, size_t n)
     return done;
 }
 
-bool grpc_out_write(struct grpc_out *o, struct grpc_batch *b, int fd, struct tls_conn *tls)
+bool h2_out_write(struct h2_out *o, struct h2_batch *b, int fd, struct tls_conn *tls)
 {
     ssize_t n = wire_write(fd, tls, b->pieces, (int)b->count);
     if (n >= 0) {
         o->written += (uint64_t)n;
-        uint32_t done = grpc_out_advance(b->pieces, b->count, (size_t)n);
+        uint32_t done = h2_out_advance(b->pieces, b->count, (size_t)n);
         if (done < b->count)
-            grpc_out_keep(o, b, b->pieces + done, b->count - done);
+            h2_out_keep(o, b, b->pieces + done, b->count - done);
         free_written(o, o->written);
     }
     b->count = 0;
@@ -170,13 +170,13 @@ bool grpc_out_write(struct grpc_out *o, struct grpc_batch *b, int fd, struct tls
     return n >= 0;
 }
 
-bool grpc_out_resume(struct grpc_out *o, int fd, struct tls_conn *tls)
+bool h2_out_resume(struct h2_out *o, int fd, struct tls_conn *tls)
 {
     ssize_t n = wire_write(fd, tls, o->pieces + o->at, (int)(o->count - o->at));
     if (n < 0)
         return false;
     o->written += (uint64_t)n;
-    o->at += grpc_out_advance(o->pieces + o->at, o->count - o->at, (size_t)n);
+    o->at += h2_out_advance(o->pieces + o->at, o->count - o->at, (size_t)n);
     if (o->at == o->count)
         drop_kept(o);
     free_written(o, o->written);

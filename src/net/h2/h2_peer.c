@@ -1,0 +1,149 @@
+#include "net/h2/h2_peer.h"
+
+#include "base/log.h"
+#include "net/h2/h2_out.h"
+
+#include <string.h>
+
+/* The most bytes in a frame of the server, if the client accepts frames that large. */
+#define MAX_DATA_BYTES     262144u
+#define DEFAULT_DATA_BYTES 16384u
+
+static const uint8_t goodbye_ping[8] = "goodbye";
+
+void h2_peer_init(struct h2_peer *p, const char *protocol)
+{
+    *p = (struct h2_peer){.protocol = protocol};
+    h2_frames_init(&p->frames);
+}
+
+/* A thousand streams that were reset are fine, then two hundred a second (CVE-2023-44487). */
+void h2_peer_options(nghttp2_option *o)
+{
+    nghttp2_option_set_no_auto_window_update(o, 1);
+    nghttp2_option_set_no_closed_streams(o, 1);
+    nghttp2_option_set_max_settings(o, 32);
+    nghttp2_option_set_max_outbound_ack(o, 1000);
+    nghttp2_option_set_stream_reset_rate_limit(o, 1000, 200);
+}
+
+nghttp2_session *h2_peer_session(const struct h2_peer_limits *limits,
+                                 const nghttp2_session_callbacks *callbacks,
+                                 const nghttp2_option *options, void *user)
+{
+    const nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits->streams},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits->window_bytes},
+        {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, limits->frame_bytes},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits->header_bytes},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+    nghttp2_session *made;
+    if (nghttp2_session_server_new2(&made, callbacks, user, options) != 0)
+        return NULL;
+    if (nghttp2_submit_settings(made, NGHTTP2_FLAG_NONE, settings,
+                                sizeof(settings) / sizeof(*settings)) == 0 &&
+        nghttp2_session_set_local_window_size(made, NGHTTP2_FLAG_NONE, 0, INT32_MAX) == 0)
+        return made;
+    nghttp2_session_del(made);
+    return NULL;
+}
+
+bool h2_peer_take(struct h2_peer *p, nghttp2_session *session, const void *data, size_t n)
+{
+    enum h2_frames_result frames = h2_frames_take(&p->frames, data, n);
+    ssize_t used =
+        frames == H2_FRAMES_FINE
+            ? nghttp2_session_mem_recv(session, data, n)
+            : h2_peer_expel(p, session,
+                            frames == H2_FRAMES_TRIFLES ? "too_many_trifles" : "too_much_metadata");
+    if (used < 0 && !p->expelled)
+        LOG_VERBOSE(1, "%s: closing a connection: %s", p->protocol, nghttp2_strerror((int)used));
+    return used >= 0;
+}
+
+bool h2_peer_gather(nghttp2_session *session, struct h2_out *out, struct h2_batch *b)
+{
+    while (h2_out_has_room(b)) {
+        const uint8_t *frame;
+        ssize_t n = nghttp2_session_mem_send(session, &frame);
+        if (n < 0)
+            return false;
+        if (n == 0)
+            break;
+        h2_out_copy(out, b, frame, (size_t)n);
+    }
+    return true;
+}
+
+ssize_t h2_peer_data_bytes(uint64_t left, int32_t session_window, int32_t stream_window,
+                           uint32_t frame_bytes)
+{
+    uint32_t most = frame_bytes < MAX_DATA_BYTES ? frame_bytes : MAX_DATA_BYTES;
+    if (most > DEFAULT_DATA_BYTES && left < most)
+        most = left > DEFAULT_DATA_BYTES ? (uint32_t)left : DEFAULT_DATA_BYTES;
+    int32_t window = session_window < stream_window ? session_window : stream_window;
+    return window < (int32_t)most ? window : (ssize_t)most;
+}
+
+int h2_peer_received(struct h2_peer *p, nghttp2_session *session, const nghttp2_frame *frame)
+{
+    if (frame->hd.type == NGHTTP2_SETTINGS) {
+        p->greeted = true;
+        if (++p->settings > H2_PEER_SETTINGS_MAX)
+            return h2_peer_expel(p, session, "too_many_settings");
+    } else if (p->retiring && frame->hd.type == NGHTTP2_PING &&
+               (frame->hd.flags & NGHTTP2_FLAG_ACK) &&
+               memcmp(frame->ping.opaque_data, goodbye_ping, sizeof(goodbye_ping)) == 0) {
+        h2_peer_say_goodbye(p, session);
+    }
+    return 0;
+}
+
+int h2_peer_sent(struct h2_peer *p, nghttp2_session *session, const nghttp2_frame *frame)
+{
+    /* Pings overtake waiting frames, so this one is only submitted after the GOAWAY was sent. */
+    if (frame->hd.type == NGHTTP2_GOAWAY && p->retiring && !p->said_goodbye)
+        nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, goodbye_ping);
+    return 0;
+}
+
+void h2_peer_of_use(struct h2_peer *p)
+{
+    p->settings = 0;
+    p->frames.trifles = 0;
+}
+
+/* Returns an error, which ends the session's reading and so the connection. */
+int h2_peer_expel(struct h2_peer *p, nghttp2_session *session, const char *why)
+{
+    LOG_VERBOSE(1, "%s: closing a connection: %s", p->protocol, why);
+    p->expelled = true;
+    nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
+                          nghttp2_session_get_last_proc_stream_id(session),
+                          NGHTTP2_ENHANCE_YOUR_CALM, (const uint8_t *)why, strlen(why));
+    return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+void h2_peer_retire(struct h2_peer *p, nghttp2_session *session)
+{
+    p->retiring = true;
+    if (session)
+        nghttp2_submit_shutdown_notice(session);
+}
+
+void h2_peer_say_goodbye(struct h2_peer *p, nghttp2_session *session)
+{
+    if (p->said_goodbye)
+        return;
+    p->said_goodbye = true;
+    nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
+                          nghttp2_session_get_last_proc_stream_id(session), NGHTTP2_NO_ERROR, NULL,
+                          0);
+}
+
+bool h2_peer_wants(const struct h2_peer *p, nghttp2_session *session)
+{
+    bool awaited = p->retiring && !p->said_goodbye;
+    return awaited || nghttp2_session_want_read(session) || nghttp2_session_want_write(session);
+}
