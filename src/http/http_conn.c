@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/slab.h"
-#include "http/http_body.h"
 #include "http/http_event.h"
 #include "http/http_exchange.h"
 #include "http/http_out.h"
@@ -112,8 +111,8 @@ static void ask_at(struct http_exchange *first)
 static void ask_whether_there(struct http_conn *c)
 {
     c->asked = true;
-    if (!c->backlog && !list_empty(&c->exchanges))
-        ask_at(LIST_ITEM(c->exchanges.next, struct http_exchange, node));
+    if (!c->backlog && !list_empty(&c->line.exchanges))
+        ask_at(LIST_ITEM(c->line.exchanges.next, struct http_exchange, node));
 }
 
 /* Gives up a message that stalls. Earlier requests are still answered. */
@@ -171,7 +170,7 @@ void http_conn_watch(struct http_conn *c)
 static void orphan_exchanges(struct http_conn *c)
 {
     struct list *node;
-    while ((node = list_pop(&c->exchanges))) {
+    while ((node = list_pop(&c->line.exchanges))) {
         struct http_exchange *x = LIST_ITEM(node, struct http_exchange, node);
         x->conn = NULL;
         if (x->job)
@@ -203,8 +202,8 @@ static void conn_free(struct http_conn *c)
     struct http_shard *s = c->shard;
     if (!c->proven)
         turns_stranger_gone(&s->strangers);
-    http_body_end(c);
-    err_free(c->body_error);
+    http_body_end(&c->body);
+    err_free(c->body.error);
     mem_free(c->held);
     http_out_drop(c->backlog);
     budget_drop(c->account, c->held_len);
@@ -229,9 +228,14 @@ static void http_conn_on_flush(struct loop_task *t)
         turns_share_done(&c->share, http_conn_loop(c), HTTP_CONN_READ_MOST);
 }
 
+bool http_conn_lags(const struct http_line *l)
+{
+    return l->conn->backlog;
+}
+
 void http_conn_answered(struct http_conn *c, const struct http_exchange *x)
 {
-    if (c->exchanges.next == &x->node)
+    if (x->line->exchanges.next == &x->node)
         loop_later(http_conn_loop(c), LOOP_PHASE_FLUSH, &c->flush);
 }
 
@@ -250,10 +254,8 @@ void http_conn_ended(struct http_conn *c)
     }
     c->ended = true;
     /* The rest of the message will not come. */
-    if (c->phase != HTTP_PHASE_HEAD && c->phase != HTTP_PHASE_TURN) {
-        http_body_end(c);
-        c->phase = HTTP_PHASE_IGNORE;
-    }
+    if (c->phase != HTTP_PHASE_HEAD && c->phase != HTTP_PHASE_TURN)
+        http_read_no_more(c);
     sock_probe(c->fd.fd);
     http_conn_watch(c);
     loop_timer_set(http_conn_loop(c), &c->timer,
@@ -308,10 +310,11 @@ void http_conn_open(struct http_shard *s, int fd)
         .share = {.bytes = HTTP_CONN_READ_FIRST},
     };
     list_init(&c->flush.node);
-    list_init(&c->exchanges);
+    c->line.conn = c;
+    list_init(&c->line.exchanges);
     list_append(&s->conns, &c->node);
     front_metrics_add(&s->metrics->opened, 1);
-    http1_init(&c->parser, http_body_piece, c);
+    http1_init(&c->parser, http_read_piece, c);
     if (s->front->collect)
         http1_collect(&c->parser);
     if (s->tls.tls)

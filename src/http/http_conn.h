@@ -3,6 +3,7 @@
  * reads the messages, http_out writes the answers, in order. Worker's thread only. */
 #include "base/list.h"
 #include "codec/http1.h"
+#include "http/http_body.h"
 #include "http/http_service.h"
 #include "net/turns.h"
 #include "os/loop.h"
@@ -12,7 +13,6 @@
 #include <stdint.h>
 
 struct budget_account;
-struct buf;
 struct http_backlog;
 struct http_exchange;
 struct http_shard;
@@ -29,11 +29,17 @@ struct tls_conn;
 
 enum http_phase {
     HTTP_PHASE_HEAD,    /* between messages, or in a head */
-    HTTP_PHASE_BODY,    /* body_left bytes of a body with a length are still to come */
+    HTTP_PHASE_BODY,    /* body.left bytes of a body with a length are still to come */
     HTTP_PHASE_CHUNKS,  /* in a chunked body */
-    HTTP_PHASE_DISCARD, /* body_left bytes of a body that is dropped are still to come */
+    HTTP_PHASE_DISCARD, /* body.left bytes of a body that is dropped are still to come */
     HTTP_PHASE_TURN,    /* a head was read whose answer is made in a later turn */
     HTTP_PHASE_IGNORE,  /* the last message was read; later bytes are dropped */
+};
+
+/* Where answers go, each after those before it. */
+struct http_line {
+    struct http_conn *conn;
+    struct list exchanges; /* not written yet, oldest first */
 };
 
 struct http_conn {
@@ -42,9 +48,9 @@ struct http_conn {
     struct loop_timer timer;
     struct list node; /* linked into the shard's connections */
     struct http_shard *shard;
-    struct tls_conn *tls;  /* NULL = plain: net/tls/wire.h */
-    struct list exchanges; /* not written yet, oldest first */
-    uint32_t in_flight;    /* number of these exchanges */
+    struct tls_conn *tls; /* NULL = plain: net/tls/wire.h */
+    struct http_line line;
+    uint32_t in_flight; /* exchanges that are not written yet */
     enum http_phase phase;
     bool proven;  /* a whole message came */
     bool closing; /* the front end stops: a message that has begun is the last one */
@@ -67,13 +73,7 @@ struct http_conn {
     struct budget_account *account;
 
     struct http_route route; /* of the message whose head was read */
-    struct buf *body;        /* the body that is being received; NULL = none */
-    /* where the body begins in the buffer, so that the first tensor is aligned to 64 */
-    size_t body_at;
-    size_t body_len; /* bytes received so far */
-    uint64_t body_left;
-    uint64_t body_max;
-    struct err *body_error; /* why a piece of a chunked body was refused */
+    struct http_body body;   /* of the message that is being received */
 
     char *held; /* received bytes that must wait until answers are written */
     size_t held_len;
@@ -104,6 +104,9 @@ void http_conn_ended(struct http_conn *c);
 /* http_conn_owes - true if messages that were received completely, or may have been, are not
  * answered yet. */
 bool http_conn_owes(const struct http_conn *c);
+
+/* http_conn_lags - true if the client does not take what its line has to say. */
+bool http_conn_lags(const struct http_line *l);
 
 /* http_conn_answered - the answer of x is complete. */
 void http_conn_answered(struct http_conn *c, const struct http_exchange *x);

@@ -76,9 +76,11 @@ static void event_done(struct http_exchange *x, struct http_exchange *event, str
 
 /* A client that takes no events must not make us hold them without end, nor any where others need
  * the room. One that takes them as they come is not ended because of what others hold. */
-static bool takes_too_little(const struct http_conn *c)
+static bool takes_too_little(const struct http_exchange *x)
 {
-    return c->event_bytes > HTTP_EVENT_BYTES || (c->backlog && !budget_account_room(c->account, 0));
+    const struct http_conn *c = x->conn;
+    return c->event_bytes > HTTP_EVENT_BYTES ||
+           (http_conn_lags(x->line) && !budget_account_room(c->account, 0));
 }
 
 void http_event_give_up(struct http_exchange *x)
@@ -95,7 +97,7 @@ void http_event_response(struct http_exchange *x, struct response *r)
 {
     struct http_exchange *event = new_event(x, r);
     event_done(x, event, http_flat_prepare(r, &event->flat, &event->json_room));
-    if (takes_too_little(x->conn))
+    if (takes_too_little(x))
         http_event_give_up(x);
 }
 

@@ -28,25 +28,26 @@
 static const struct slab slab = {.kind = SLAB_HTTP_EXCHANGE,
                                  .object_bytes = sizeof(struct http_exchange)};
 
-static struct http_exchange *insert_exchange(struct http_conn *c, struct list *before)
+static struct http_exchange *insert_exchange(struct http_line *l, struct list *before)
 {
+    struct http_conn *c = l->conn;
     struct http_exchange *x = slab_alloc(&slab);
     *x = (struct http_exchange){
-        .magic = HTTP_EXCHANGE_MAGIC, .conn = c, .keep_alive = true, .shard = c->shard};
+        .magic = HTTP_EXCHANGE_MAGIC, .conn = c, .line = l, .keep_alive = true, .shard = c->shard};
     http_conn_account(c);
     list_insert_before(before, &x->node);
     c->in_flight++;
     return x;
 }
 
-struct http_exchange *http_exchange_new(struct http_conn *c)
+struct http_exchange *http_exchange_new(struct http_line *l)
 {
-    return insert_exchange(c, &c->exchanges);
+    return insert_exchange(l, &l->exchanges);
 }
 
 struct http_exchange *http_exchange_before(struct http_exchange *x)
 {
-    return insert_exchange(x->conn, &x->node);
+    return insert_exchange(x->line, &x->node);
 }
 
 void http_exchange_count(struct http_exchange *x, const struct http1_head *head)

@@ -15,6 +15,7 @@ struct budget_account;
 struct helpers_job;
 struct http_flat;
 struct http_conn;
+struct http_line;
 struct http_shard;
 struct request;
 struct response;
@@ -76,6 +77,7 @@ struct http_exchange {
     struct helpers_job *job;
     struct list node;
     struct http_conn *conn; /* NULL: nobody waits for the answer any more */
+    struct http_line *line; /* whose answer it is; valid as long as conn */
     struct http_shard *shard;
     struct access *access;        /* data for the access log; NULL = the log is off */
     struct tracing_record *trace; /* NULL = it is not traced */
@@ -120,8 +122,8 @@ struct http_exchange {
 #define HTTP_JSON "application/json"
 #define HTTP_TEXT "text/plain"
 
-/* http_exchange_new - make an exchange and append it to those of the connection. */
-struct http_exchange *http_exchange_new(struct http_conn *c);
+/* http_exchange_new - make an exchange and append it to those of the line. */
+struct http_exchange *http_exchange_new(struct http_line *l);
 
 /* http_exchange_before - one that is answered right before x, which waits for its turn. */
 struct http_exchange *http_exchange_before(struct http_exchange *x);

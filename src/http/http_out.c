@@ -150,8 +150,8 @@ static bool http_out_gather(struct http_conn *c, struct http_out *o, struct list
         o->text = mem_alloc(HTTP_OUT_BYTES);
     o->used = o->count = 0;
     o->bytes = 0;
-    while (!list_empty(&c->exchanges) && o->count < PIECES_AT_ONCE) {
-        struct http_exchange *x = LIST_ITEM(c->exchanges.next, struct http_exchange, node);
+    while (!list_empty(&c->line.exchanges) && o->count < PIECES_AT_ONCE) {
+        struct http_exchange *x = LIST_ITEM(c->line.exchanges.next, struct http_exchange, node);
         if (!x->done)
             return false;
         size_t room = http_answer_room(x);

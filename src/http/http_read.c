@@ -2,11 +2,10 @@
 
 #include "base/budget.h"
 #include "base/mem.h"
-#include "base/strbuf.h"
 #include "http/http_body.h"
 #include "http/http_conn.h"
-#include "http/http_cors.h"
 #include "http/http_exchange.h"
+#include "http/http_gate.h"
 #include "http/http_shard.h"
 #include "net/access.h"
 #include "net/tls/wire.h"
@@ -18,24 +17,53 @@
 /* The most bytes of a useless body that are read; if it is longer, the connection is closed. */
 #define DISCARD_AT_MOST ((uint64_t)1 << 20)
 
+/* The body is received in large pieces, if it is large. */
+#define READ_AT_ONCE    ((size_t)2 << 20) /* then other connections have their turn */
+#define LOW_WATER_BYTES ((uint64_t)256 << 10)
+#define LOW_WATER_FROM  ((uint64_t)64 << 10)
+
+/* Wakes up only when a large part of the rest has arrived. For a small rest the system call is
+ * not worth it. */
+static void set_low_water(struct http_conn *c)
+{
+    int want = 1;
+    if (c->tls) /* the socket does not have what the TLS session has read ahead */
+        return;
+    if (c->body.left >= LOW_WATER_FROM)
+        want = (int)(c->body.left < LOW_WATER_BYTES ? c->body.left : LOW_WATER_BYTES);
+    else if ((uint64_t)c->low_water <= c->body.left)
+        return;
+    if (c->low_water == want)
+        return;
+    c->low_water = want;
+    sock_low_water(c->fd.fd, want);
+}
+
+static void end_body(struct http_conn *c)
+{
+    http_body_end(&c->body);
+    c->begun = 0;
+    if (c->low_water > 1 && !c->dead) {
+        c->low_water = 1;
+        sock_low_water(c->fd.fd, 1);
+    }
+}
+
 void http_read_no_more(struct http_conn *c)
 {
-    http_body_end(c);
+    end_body(c);
     c->phase = HTTP_PHASE_IGNORE;
+}
+
+bool http_read_piece(void *conn, const char *bytes, size_t len)
+{
+    struct http_conn *c = conn;
+    return c->phase != HTTP_PHASE_CHUNKS || http_body_piece(&c->body, bytes, len);
 }
 
 static struct http_exchange *exchange_begin(struct http_conn *c)
 {
-    const struct http1_head *h = &c->parser.head;
-    struct http_exchange *x = http_exchange_new(c);
-    http_exchange_count(x, h);
-    x->keep_alive = h->keep_alive;
-    x->head_only = h->method == HTTP1_HEAD_METHOD;
-    x->explicit_keep_alive = h->minor == 0;
-    const struct http_cors *cors = c->shard->front->cors;
-    if (cors)
-        x->cors = http_cors_lines(cors, h);
-    return x;
+    return http_gate_begin(&c->line, &c->parser.head);
 }
 
 /* True if nothing after the message of x is read. */
@@ -70,24 +98,26 @@ static void http_read_serve(struct http_conn *c, char *body, size_t len)
 {
     struct http_exchange *x = exchange_begin(c);
     bool last = is_last(c, x);
-    struct http_message m = {
-        .head = &c->parser.head, .route = &c->route, .body = body, .body_len = len, .buf = c->body};
+    struct http_message m = {.head = &c->parser.head,
+                             .route = &c->route,
+                             .body = body,
+                             .body_len = len,
+                             .buf = c->body.buf};
     if (x->access)
         x->access->in_bytes = len;
     c->phase = HTTP_PHASE_HEAD;
     of_use(c);
     c->shard->front->service->serve(x, &m);
     http1_next(&c->parser);
-    if (c->body)
-        http_body_end(c);
+    if (c->body.buf)
+        end_body(c);
     if (last)
         http_read_no_more(c);
 }
 
 static void serve_received(struct http_conn *c)
 {
-    char *body = (char *)c->body->data + c->body_at;
-    http_read_serve(c, c->body_len ? body : NULL, c->body_len);
+    http_read_serve(c, http_body_text(&c->body), c->body.len);
 }
 
 /* The stream cannot be understood, or must not continue: answers with the reason, then closes. */
@@ -99,33 +129,19 @@ static void http_read_fail(struct http_conn *c, uint16_t status, const char *rea
     http_read_no_more(c);
 }
 
-/* Begins an answer without the body; the body is dropped when it comes. */
-static struct http_exchange *refusal_begin(struct http_conn *c)
+/* A message was answered by its head; the body is dropped when it comes. */
+static void drop_refused(struct http_conn *c, struct http_exchange *x)
 {
     const struct http1_head *h = &c->parser.head;
-    struct http_exchange *x = exchange_begin(c);
-    x->route = (uint8_t)c->route.kind;
     if (h->expect_continue || h->content_length > DISCARD_AT_MOST || h->chunked)
         x->keep_alive = false;
-    return x;
-}
-
-static void refusal_end(struct http_conn *c, const struct http_exchange *x)
-{
     bool last = is_last(c, x);
-    c->body_left = c->parser.head.content_length;
+    c->body.left = h->content_length;
     http1_next(&c->parser);
     if (last)
         http_read_no_more(c);
-    else if (c->body_left)
+    else if (c->body.left)
         c->phase = HTTP_PHASE_DISCARD;
-}
-
-static void http_read_refuse(struct http_conn *c, struct err *e)
-{
-    struct http_exchange *x = refusal_begin(c);
-    http_exchange_error(x, e);
-    refusal_end(c, x);
 }
 
 /* The service does not need the body: answers now, and drops the body when it comes. */
@@ -144,7 +160,7 @@ static void serve_without_body(struct http_conn *c)
     struct http_message m = {.head = &c->parser.head, .route = &c->route};
     c->shard->front->service->serve(x, &m);
     http1_next(&c->parser);
-    c->body_left = left;
+    c->body.left = left;
     if (last)
         http_read_no_more(c);
     else if (left)
@@ -153,7 +169,7 @@ static void serve_without_body(struct http_conn *c)
 
 static void promise_to_read(struct http_conn *c)
 {
-    struct http_exchange *x = http_exchange_new(c);
+    struct http_exchange *x = http_exchange_new(&c->line);
     http_exchange_static(x, 100, NULL, NULL, 0);
 }
 
@@ -166,7 +182,7 @@ static size_t begin_admitted(struct http_conn *c, char *data, size_t n)
         http_read_serve(c, NULL, 0);
         return 0;
     }
-    if (!c->body_max) {
+    if (!c->body.max) {
         serve_without_body(c);
         return 0;
     }
@@ -175,9 +191,12 @@ static size_t begin_admitted(struct http_conn *c, char *data, size_t n)
         http_read_serve(c, data, len);
         return len;
     }
-    struct err *e = http_body_begin(c);
+    struct err *e = http_body_begin(&c->body, http_conn_account(c), h);
     if (e) {
-        http_read_refuse(c, e);
+        struct http_exchange *x = exchange_begin(c);
+        x->route = (uint8_t)c->route.kind;
+        http_exchange_error(x, e);
+        drop_refused(c, x);
         return 0;
     }
     http1_keep(&c->parser);
@@ -185,76 +204,16 @@ static size_t begin_admitted(struct http_conn *c, char *data, size_t n)
         promise_to_read(c);
     c->phase = h->chunked ? HTTP_PHASE_CHUNKS : HTTP_PHASE_BODY;
     c->begun = c->since;
-    c->body_left = h->content_length;
     http_conn_wait(c);
-    return h->chunked ? 0 : http_body_take(c, data, n);
-}
-
-/* Shows the guard all headers, and asks it. */
-static enum guard_answer guarded(const struct http_conn *c, enum options_category category)
-{
-    const struct guard *g = &c->shard->front->guard;
-    const struct http1_head *h = &c->parser.head;
-    struct guard_seen seen = {0};
-    for (size_t at = 0; at < h->headers_len;) {
-        const char *name = h->headers + at;
-        size_t name_len = strlen(name);
-        const char *value = name + name_len + 1;
-        size_t len = strlen(value);
-        guard_header(g, category, &seen, name, name_len, value, len);
-        at += name_len + len + 2;
-    }
-    return guard_decide(g, category, &seen);
-}
-
-/* true if the client may not use this route: it was answered. */
-static bool turned_away(struct http_conn *c)
-{
-    const struct http_front *f = c->shard->front;
-    if (!guard_asks(&f->guard))
-        return false;
-    enum options_category category = f->service->category(&c->route);
-    if (!guard_watches(&f->guard, category))
-        return false;
-    enum guard_answer answer = guarded(c, category);
-    if (answer == GUARD_PASS)
-        return false;
-    struct strbuf text = STRBUF_INIT;
-    guard_say(&f->guard, category, answer, &text);
-    struct http_exchange *x = refusal_begin(c);
-    if (answer == GUARD_NO_KEY)
-        x->extra = "WWW-Authenticate: Bearer\r\n";
-    http_exchange_fault(x, answer == GUARD_NO_KEY ? 401 : 403, strbuf_str(&text));
-    refusal_end(c, x);
-    strbuf_fini(&text);
-    return true;
-}
-
-/* true if it was the question of a browser whether a page may ask: it was answered. */
-static bool answered_browser(struct http_conn *c)
-{
-    const struct http_cors *cors = c->shard->front->cors;
-    const char *lines;
-    if (!cors || !http_cors_preflight(cors, &c->parser.head, &lines))
-        return false;
-    struct http_exchange *x = refusal_begin(c);
-    x->extra = lines;
-    http_exchange_static(x, 200, NULL, NULL, 0);
-    refusal_end(c, x);
-    return true;
+    return h->chunked ? 0 : http_body_take(&c->body, data, n);
 }
 
 /* A head is complete. Returns as begin_admitted. */
 static size_t begin_message(struct http_conn *c, char *data, size_t n)
 {
-    const struct http_service *service = c->shard->front->service;
-    struct http1_head *h = &c->parser.head;
-    c->route = service->route(c->shard->front, h);
-    if (answered_browser(c) || turned_away(c))
-        return 0;
-    struct err *e = service->admit(c->shard->front, h, &c->route, &c->body_max);
-    if (e) {
-        http_read_refuse(c, e);
+    struct http_exchange *x = http_gate(&c->line, &c->parser.head, &c->route, &c->body.max);
+    if (x) {
+        drop_refused(c, x);
         return 0;
     }
     if (asks_to_be_told(c) && !may_tell(c)) {
@@ -270,17 +229,17 @@ static void fail_body(struct http_conn *c)
 {
     struct http_exchange *x = exchange_begin(c);
     x->keep_alive = false;
-    http_exchange_error(x, c->body_error);
-    c->body_error = NULL;
+    http_exchange_error(x, c->body.error);
+    c->body.error = NULL;
     http_read_no_more(c);
 }
 
 /* Some of a body with a length was received. */
 static void body_arrived(struct http_conn *c)
 {
-    if (c->body_error)
+    if (c->body.error)
         fail_body(c);
-    else if (!c->body_left)
+    else if (!c->body.left)
         serve_received(c);
 }
 
@@ -292,7 +251,7 @@ static size_t take_chunks(struct http_conn *c, const char *data, size_t n)
         serve_received(c);
         break;
     case HTTP1_ERROR:
-        if (c->body_error)
+        if (c->body.error)
             fail_body(c);
         else
             http_read_fail(c, c->parser.error_status, c->parser.error_reason);
@@ -331,9 +290,9 @@ static size_t take_head(struct http_conn *c, char *data, size_t n)
 
 static size_t take_discarded(struct http_conn *c, size_t n)
 {
-    size_t used = n < c->body_left ? n : (size_t)c->body_left;
-    c->body_left -= used;
-    if (!c->body_left)
+    size_t used = n < c->body.left ? n : (size_t)c->body.left;
+    c->body.left -= used;
+    if (!c->body.left)
         c->phase = HTTP_PHASE_HEAD;
     return used;
 }
@@ -386,7 +345,7 @@ static void consume(struct http_conn *c, char *data, size_t n)
             used = take_head(c, data, n);
             break;
         case HTTP_PHASE_BODY:
-            used = http_body_take(c, data, n);
+            used = http_body_take(&c->body, data, n);
             body_arrived(c);
             break;
         case HTTP_PHASE_CHUNKS:
@@ -450,7 +409,13 @@ void http_read_turn(struct http_conn *c)
 /* Reads directly into the body's own buffer. */
 static long read_body(struct http_conn *c)
 {
-    long got = http_body_read(c);
+    size_t most = c->fd.lane == LOOP_LANE_FRONT ? READ_AT_ONCE : TURNS_LONG;
+    size_t want = c->body.left < most ? (size_t)c->body.left : most;
+    long got = wire_read(c->fd.fd, c->tls, http_body_place(&c->body), want);
+    if (got > 0)
+        http_body_arrived(&c->body, (size_t)got);
+    if (c->body.left && got != 0 && got != -2)
+        set_low_water(c);
     if (got > 0) {
         front_metrics_add(&c->shard->metrics->received_bytes, (uint64_t)got);
         c->since = loop_now(c->shard->worker->loop);
@@ -485,7 +450,7 @@ static long read_messages(struct http_conn *c)
     if (c->phase != HTTP_PHASE_BODY || c->dead)
         return got;
     /* A large body has begun, and most of it has probably arrived, so read it now. */
-    bool large = c->body_left > HTTP_CONN_READ_MOST;
+    bool large = c->body.left > HTTP_CONN_READ_MOST;
     got = read_body(c);
     /* If this is the only message, its client probably waits for the answer before it sends
      * more. */
@@ -549,7 +514,7 @@ void http_read_some(struct http_conn *c)
         return;
     if (brought_much(c, got))
         c->turns = 0;
-    bool more = c->phase == HTTP_PHASE_BODY ? c->body_left > TURNS_LONG : c->share.full;
+    bool more = c->phase == HTTP_PHASE_BODY ? c->body.left > TURNS_LONG : c->share.full;
     more |= !c->proven;
     turns_judge(c->shard->worker->loop, &c->fd, turns_of(c->turns, c->told), more);
     http_conn_watch(c);
