@@ -22,8 +22,8 @@ struct http_exchange *http_gate_begin(struct http_line *l, const struct http1_he
     return x;
 }
 
-static struct http_exchange *refusal(struct http_line *l, const struct http1_head *h,
-                                     const struct http_route *route)
+static struct http_exchange *begin_refusal(struct http_line *l, const struct http1_head *h,
+                                           const struct http_route *route)
 {
     struct http_exchange *x = http_gate_begin(l, h);
     x->route = (uint8_t)route->kind;
@@ -61,7 +61,7 @@ static struct http_exchange *turn_away(struct http_line *l, const struct http1_h
         return NULL;
     struct strbuf text = STRBUF_INIT;
     guard_say(&f->guard, category, answer, &text);
-    struct http_exchange *x = refusal(l, h, route);
+    struct http_exchange *x = begin_refusal(l, h, route);
     if (answer == GUARD_NO_KEY)
         x->extra = "WWW-Authenticate: Bearer\r\n";
     http_exchange_fault(x, answer == GUARD_NO_KEY ? 401 : 403, strbuf_str(&text));
@@ -77,7 +77,7 @@ static struct http_exchange *answer_browser(struct http_line *l, const struct ht
     const char *lines;
     if (!cors || !http_cors_preflight(cors, h, &lines))
         return NULL;
-    struct http_exchange *x = refusal(l, h, route);
+    struct http_exchange *x = begin_refusal(l, h, route);
     x->extra = lines;
     http_exchange_static(x, 200, NULL, NULL, 0);
     return x;
@@ -96,7 +96,7 @@ struct http_exchange *http_gate(struct http_line *l, struct http1_head *h,
     struct err *e = f->service->admit(f, h, ret_route, ret_max);
     if (!e)
         return NULL;
-    x = refusal(l, h, ret_route);
+    x = begin_refusal(l, h, ret_route);
     http_exchange_error(x, e);
     return x;
 }
