@@ -37,6 +37,7 @@ struct grpc_front {
     struct helpers *helpers;
     struct forward *forward;
     bool stopped, closed;
+    bool shared;       /* another server has the port too */
     struct mutex lock; /* rank LEAF; guards left, part.gone and part.closed */
     struct mutex_cond empty;
     unsigned left; /* parts that may still have connections that are waited for */
@@ -187,8 +188,14 @@ struct err *grpc_front_open(struct server *s, const struct grpc_service *service
         grpc_front_free(f);
         return e;
     }
+    f->shared = reuse && grpc_front_port(f);
     *ret = f;
     return NULL;
+}
+
+struct err *grpc_front_share(struct grpc_front *f)
+{
+    return f ? listener_share(f->listener) : NULL;
 }
 
 uint16_t grpc_front_port(const struct grpc_front *f)
@@ -232,6 +239,8 @@ void grpc_front_stop(struct grpc_front *f, time_ns until)
     if (!f || f->stopped)
         return;
     f->stopped = true;
+    if (f->shared)
+        listener_stop(f->listener); /* who comes now is served by the other server */
     end_connections(f, offsetof(struct part, goodbye), until);
 }
 

@@ -24,6 +24,9 @@ struct err *grpc_front_open(struct server *s, const struct grpc_service *service
                             const char *address, uint16_t port, bool reuse, const struct door *door,
                             struct grpc_front **ret);
 
+/* grpc_front_share - see listener_share. NULL is fine. */
+struct err *grpc_front_share(struct grpc_front *f);
+
 /* grpc_front_port - the port it listens on. */
 uint16_t grpc_front_port(const struct grpc_front *f);
 

@@ -111,6 +111,11 @@ struct err *http_front_open(struct server *s, const struct http_service *service
     return NULL;
 }
 
+struct err *http_front_share(struct http_front *f)
+{
+    return f ? listener_share(f->listener) : NULL;
+}
+
 uint16_t http_front_port(const struct http_front *f)
 {
     return listener_port(f->listener);

@@ -25,6 +25,9 @@ struct err *http_front_open(struct server *s, const struct http_service *service
                             const char *address, uint16_t port, bool reuse, const struct door *door,
                             struct http_front **ret);
 
+/* http_front_share - see listener_share. NULL is fine. */
+struct err *http_front_share(struct http_front *f);
+
 /* http_front_port - the port it listens on. */
 uint16_t http_front_port(const struct http_front *f);
 

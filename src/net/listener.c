@@ -45,10 +45,11 @@ struct listener {
     void *owner;
     struct watch *watches;   /* one per worker */
     atomic_uint connections; /* relaxed: only a limit */
-    struct mutex lock;       /* rank LEAF; guards busy */
+    struct mutex lock;       /* rank LEAF; guards busy, waits_to_share, stopped */
     struct mutex_cond settled;
     /* watches that are set, plus connections that are being handed to another worker */
     unsigned busy;
+    bool waits_to_share; /* the port is shared: nothing is accepted before listener_share */
     bool stopped;
 };
 
@@ -185,7 +186,12 @@ static void listener_on_ready(struct loop_fd *fd, uint32_t events)
 
 static void on_start(struct mail *m)
 {
-    watch_on(LIST_ITEM(m, struct watch, start));
+    struct watch *w = LIST_ITEM(m, struct watch, start);
+    mutex_lock(&w->listener->lock);
+    bool stopped = w->listener->stopped;
+    mutex_unlock(&w->listener->lock);
+    if (!stopped) /* else the mail that stops it may have come before this one */
+        watch_on(w);
 }
 
 static void on_stop(struct mail *m)
@@ -199,6 +205,14 @@ static void on_stop(struct mail *m)
         loop_del(w->worker->loop, &w->fd);
     w->added = false;
     busy_drop(w->listener);
+}
+
+static void listener_start_all(struct listener *l)
+{
+    for (unsigned i = 0; i < l->server->worker_count; i++) {
+        struct watch *w = &l->watches[i];
+        loop_post(w->worker->loop, &w->start, &w->start);
+    }
 }
 
 struct err *listener_open(struct server *s, const char *address, uint16_t port, bool reuse,
@@ -227,6 +241,7 @@ struct err *listener_open(struct server *s, const char *address, uint16_t port, 
     mutex_cond_init(&l->settled);
     l->watches = mem_zalloc(s->worker_count * sizeof(*l->watches));
     l->busy = s->worker_count;
+    l->waits_to_share = reuse && l->port;
     *ret = l; /* set before the first connection can come */
     for (unsigned i = 0; i < s->worker_count; i++) {
         struct watch *w = &l->watches[i];
@@ -238,9 +253,25 @@ struct err *listener_open(struct server *s, const char *address, uint16_t port, 
             .worker = &s->workers[i],
             .listener = l,
         };
-        loop_post(w->worker->loop, &w->start, &w->start);
     }
+    if (!l->waits_to_share)
+        listener_start_all(l);
     return NULL;
+}
+
+struct err *listener_share(struct listener *l)
+{
+    struct err *e = NULL;
+    mutex_lock(&l->lock);
+    bool now = l->waits_to_share && !l->stopped;
+    if (now)
+        e = sock_listen_shared(l->fd);
+    if (!e)
+        l->waits_to_share = false;
+    mutex_unlock(&l->lock);
+    if (now && !e)
+        listener_start_all(l);
+    return e;
 }
 
 uint16_t listener_port(const struct listener *l)
@@ -258,10 +289,15 @@ static void wait_settled(struct listener *l)
 
 void listener_stop(struct listener *l)
 {
-    if (!l || l->stopped)
+    if (!l)
         return;
-    l->stopped = true;
     CHECK(!loop_current());
+    mutex_lock(&l->lock);
+    bool again = l->stopped;
+    l->stopped = true;
+    mutex_unlock(&l->lock);
+    if (again)
+        return;
     if (l->port)
         sock_refuse_new(l->fd);
     sock_unix_remove(l->own_file);

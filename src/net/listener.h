@@ -30,7 +30,7 @@ typedef void (*listener_refused_fn)(int fd, void *owner);
  * s                borrowed until listener_free; its workers may already run, or start later
  * address          as for sock_listen
  * port             0 = the system chooses: see listener_port
- * reuse            let other processes share the port
+ * reuse            let other processes share the port; no connection comes before listener_share
  * max_connections  the most connections open at once; 0 = only limited by the places of quota.h,
  *                  which are a limit in any case
  * accepted         must not be NULL
@@ -40,6 +40,11 @@ typedef void (*listener_refused_fn)(int fd, void *owner);
 struct err *listener_open(struct server *s, const char *address, uint16_t port, bool reuse,
                           uint32_t max_connections, listener_accepted_fn accepted,
                           listener_refused_fn refused, void *owner, struct listener **ret);
+
+/* listener_share - a listener on a shared port takes its share of the connections from now on.
+ * Others, and those that stopped, are left alone. Any thread but a worker's.
+ * errors  those of sock_listen_shared */
+struct err *listener_share(struct listener *l);
 
 /* listener_port - the TCP port it is bound to; 0 for Unix sockets. */
 uint16_t listener_port(const struct listener *l);

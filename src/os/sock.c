@@ -26,10 +26,11 @@ static int sock_new_socket(int family)
                        : socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-static struct err *bind_and_listen(int fd, const struct sockaddr *to, socklen_t len,
+static struct err *bind_and_listen(int fd, const struct addrinfo *to, bool only_bind,
                                    const char *shown, int *ret_fd)
 {
-    if (fd >= 0 && bind(fd, to, len) == 0 && listen(fd, BACKLOG) == 0) {
+    if (fd >= 0 && bind(fd, to->ai_addr, to->ai_addrlen) == 0 &&
+        (only_bind || listen(fd, BACKLOG) == 0)) {
         *ret_fd = fd;
         return NULL;
     }
@@ -59,7 +60,7 @@ static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, co
         if (reuse)
             setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
     }
-    struct err *e = bind_and_listen(fd, found->ai_addr, found->ai_addrlen, shown, ret_fd);
+    struct err *e = bind_and_listen(fd, found, reuse, shown, ret_fd);
     freeaddrinfo(found);
     return e;
 }
@@ -72,6 +73,13 @@ struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret
         return sock_unix_listen(path, ret_fd);
     snprintf(shown, sizeof(shown), "%s:%u", *address ? address : "0.0.0.0", port);
     return listen_tcp(address, port, reuse, shown, ret_fd);
+}
+
+struct err *sock_listen_shared(int fd)
+{
+    if (listen(fd, BACKLOG) == 0)
+        return NULL;
+    return err_recode(err_errno(errno, "cannot listen on a shared port"), STATUS_UNAVAILABLE);
 }
 
 /* The socket blocks until it is connected; the limit of writes is that of connecting too. */

@@ -13,10 +13,15 @@
  * address  a numeric IPv4 or IPv6 address, or a host name; "" or "0.0.0.0" = every IPv4 address;
  *          "unix:PATH" = a Unix socket (sock_unix.h)
  * port     0 = the system chooses: see sock_port
- * reuse    SO_REUSEPORT, so that several processes may share the port
+ * reuse    SO_REUSEPORT, so that several processes may share the port. A TCP socket is then only
+ *          bound, and gets no connection before sock_listen_shared
  * errors   UNAVAILABLE: "cannot listen on ADDRESS:PORT: Address already in use"; INVALID_ARG for
  *          an invalid address, or one that this machine does not have; those of sock_unix_listen */
 struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret_fd);
+
+/* sock_listen_shared - let such a socket have its share of the new connections.
+ * errors  UNAVAILABLE */
+struct err *sock_listen_shared(int fd);
 
 /* sock_connect - a connection to a listening socket, with TCP_NODELAY. Blocks for at most ten
  * seconds, besides the look-up of a name; not for loop threads that have clients.

@@ -70,14 +70,14 @@ struct err *fronts_open(struct fronts *f)
                                               o->grpc_port, o->reuse_grpc_port, &f->secure.grpc,
                                               &f->grpc),
                               "grpc", o->grpc_address);
-    if (!e && f->grpc)
+    if (!e && f->grpc && !o->reuse_grpc_port)
         say_started("GRPCInferenceService", o->grpc_address, grpc_front_port(f->grpc));
     if (!e && o->allow_http)
         e = name_front_option(http_front_open(f->server, &http_api_service, o->http_address,
                                               o->http_port, o->reuse_http_port, &f->secure.http,
                                               &f->http),
                               "http", o->http_address);
-    if (!e && f->http)
+    if (!e && f->http && !o->reuse_http_port)
         say_started("HTTPService", o->http_address, http_front_port(f->http));
     const char *address = o->metrics_address ? o->metrics_address : o->http_address;
     if (!e && o->allow_metrics)
@@ -90,9 +90,25 @@ struct err *fronts_open(struct fronts *f)
     return e ? e : open_clouds(f);
 }
 
+/* Where a port is shared, another server serves until this one can. */
+static struct err *share_ports(struct fronts *f)
+{
+    const struct options *o = f->server->options;
+    struct err *e = grpc_front_share(f->grpc);
+    if (!e)
+        e = http_front_share(f->http);
+    if (!e && f->grpc && o->reuse_grpc_port)
+        say_started("GRPCInferenceService", o->grpc_address, grpc_front_port(f->grpc));
+    if (!e && f->http && o->reuse_http_port)
+        say_started("HTTPService", o->http_address, http_front_port(f->http));
+    return e;
+}
+
 struct err *fronts_load(struct fronts *f)
 {
     struct err *e = server_load(f->server);
+    if (!e && server_live(f->server))
+        e = share_ports(f);
     return !e && f->vertex && server_live(f->server) ? vertex_settle(f->vertex) : e;
 }
 

@@ -8,6 +8,7 @@
 #include "isolate/child/isolate_child.h"
 #include "net/quota.h"
 #include "os/heap.h"
+#include "os/process/notify.h"
 #include "os/process/process.h"
 #include "os/process/signals.h"
 #include "os/thread.h"
@@ -55,6 +56,7 @@ static void warn_of_few_files(void)
 static void stop_main(void *arg)
 {
     struct process *p = arg;
+    notify_manager("STOPPING=1");
     if (p->number)
         LOG_INFO("signal %d (%s) received, stopping", p->number, strsignal(p->number));
     fronts_end(&p->fronts, p->starter, p->until);
@@ -142,6 +144,7 @@ static void starter(void *arg)
     } else if (server_live(p->fronts.server)) {
         log_say_held(); /* lines held back while models were loaded */
         LOG_INFO("server is ready");
+        notify_manager("READY=1");
     }
 }
 

@@ -1,0 +1,7 @@
+#pragma once
+/* Tell the service manager that started this process (systemd, a unit of Type=notify) what state
+ * the process is in. */
+
+/* notify_manager - send one state: "READY=1", "STOPPING=1". Does nothing if no manager asked for
+ * it. A manager that is gone is no error: the process serves in any case. Any thread. */
+void notify_manager(const char *state);

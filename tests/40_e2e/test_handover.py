@@ -1,0 +1,144 @@
+"""A server takes the place of another one on the same ports, while clients ask: every request has its answer."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import numpy as np
+import pytest
+from harness import ports, rawgrpc, rawhttp
+from harness.repository import Repository
+from harness.servers import HOST, Nereid
+
+BODY = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[2],"data":[1,2]}]}'
+RAW = np.array([1, 2], np.float32).tobytes()
+CALL = rawgrpc.infer_request("one", [("INPUT0", "FP32", [2], RAW)]).SerializeToString()
+# Loading takes a second: the backend is asked once before.
+WARM = """
+    parameters [ { key: "execute_delay_ms" value: { string_value: "1000" } } ]
+    model_warmup [ { name: "first" batch_size: 1 inputs { key: "INPUT0" value: { data_type: TYPE_FP32 dims: [ 2 ] zero_data: true } } } ]
+"""
+
+
+class Client(threading.Thread):
+    """Asks again and again until it is told to end, on a new connection every few requests. Whatever is no answer is noted."""
+
+    def __init__(self, http_port: int, grpc_port: int, per_connection: int):
+        super().__init__()
+        self.http_port, self.grpc_port, self.per_connection = http_port, grpc_port, per_connection
+        self.answered = 0
+        self.lost: list[str] = []
+        self.over = threading.Event()
+
+    def connection(self) -> None:
+        raise NotImplementedError
+
+    def run(self) -> None:
+        while not self.over.is_set():
+            try:
+                self.connection()
+            except (OSError, grpc.RpcError, AssertionError) as error:
+                self.lost.append(f"{error!r} after {self.answered}")
+
+
+class Http(Client):
+    def connection(self) -> None:
+        with rawhttp.Connection(HOST, self.http_port) as connection:
+            for _ in range(self.per_connection):
+                answer = connection.ask("POST", "/v2/models/one/infer", body=BODY)
+                assert answer.status == 200, answer
+                self.answered += 1
+                if self.over.is_set() or answer.header("Connection") == "close":
+                    return
+
+
+class Grpc(Client):
+    def connection(self) -> None:
+        with grpc.insecure_channel(f"{HOST}:{self.grpc_port}", options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
+            call = channel.unary_unary(f"/{rawgrpc.SERVICE}/ModelInfer")
+            for _ in range(self.per_connection):
+                call(CALL, timeout=60)
+                self.answered += 1
+                if self.over.is_set():
+                    return
+
+
+class Shared(Nereid):
+    """One of several servers on the same ports; its metrics are its own."""
+
+    shared_http = shared_grpc = 0
+
+    def __init__(self, repository: Path, wait_ready: bool = True):
+        options: dict[str, str | list[str]] = {"reuse-http-port": "true", "reuse-grpc-port": "true"}
+        super().__init__(repository, options, wait_ready=wait_ready)
+        self.http_port, self.grpc_port = Shared.shared_http, Shared.shared_grpc
+        self.ready_when_it_says("server is ready")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    Shared.shared_http, Shared.shared_grpc = ports.free_port(), ports.free_port()
+    made = Repository(tmp_path / "models")
+    made.identity("one")
+    made.identity("slow", extra=WARM)
+    return made
+
+
+@contextlib.contextmanager
+def asked(*clients: Client) -> Iterator[None]:
+    for client in clients:
+        client.start()
+    try:
+        yield
+    finally:
+        for client in clients:
+            client.over.set()
+        for client in clients:
+            client.join()
+    assert [client.lost for client in clients] == [[]] * len(clients)
+
+
+def goes_on(server: Nereid, *clients: Client) -> None:
+    """Waits until each has had more answers."""
+    before = [client.answered for client in clients]
+    server.process.wait_until(lambda: all(c.answered > b + 20 for c, b in zip(clients, before, strict=True)), 120)
+
+
+def test_every_request_is_answered_while_servers_take_turns(repository: Repository) -> None:
+    first = Shared(repository.path).start()
+    clients = [kind(Shared.shared_http, Shared.shared_grpc, count) for kind in (Http, Grpc) for count in (1, 100000)]
+    with asked(*clients):
+        goes_on(first, *clients)
+        for _ in range(3):
+            second = Shared(repository.path).start()
+            goes_on(first, *clients)
+            first.stop()
+            goes_on(second, *clients)
+            first = second
+    first.stop()
+
+
+def test_a_shared_port_is_open_when_the_models_are_loaded(repository: Repository) -> None:
+    """Its page of metrics is before; another server may serve on the ports meanwhile."""
+    with Shared(repository.path, wait_ready=False) as server:
+        server.process.wait_until(lambda: "Started Metrics Service" in server.process.log(), 60)
+        begun = time.monotonic()
+        assert rawhttp.get(server.metrics, "/metrics").status == 200
+        for port in (Shared.shared_http, Shared.shared_grpc):
+            with pytest.raises(ConnectionRefusedError):
+                rawhttp.Connection(HOST, port)
+        assert "server is ready" not in server.process.log(), f"the load was over after {time.monotonic() - begun} s: nothing was tried"
+        server.wait_until_ready(60)
+        log = server.process.log()
+        assert log.index("Started HTTPService") > log.index("successfully loaded 'slow'")
+        assert rawhttp.get(f"{HOST}:{Shared.shared_http}", "/v2/health/ready").status == 200
+
+
+def test_one_that_is_ended_while_it_loads_never_opens_the_port(repository: Repository) -> None:
+    with Shared(repository.path, wait_ready=False) as server:
+        server.process.wait_until(lambda: "Started Metrics Service" in server.process.log(), 60)
+    with pytest.raises(ConnectionRefusedError):
+        rawhttp.Connection(HOST, Shared.shared_http)
