@@ -101,6 +101,24 @@ void http_event_response(struct http_exchange *x, struct response *r)
         http_event_give_up(x);
 }
 
+void http_event_text(struct http_exchange *x, char *text, size_t len)
+{
+    struct http_exchange *event = new_event(x, NULL);
+    event->event_bytes += len;
+    x->conn->event_bytes += len;
+    http_exchange_own(event, text, len);
+    event->body = text;
+    event->body_len = len;
+    event_done(x, event, NULL);
+    if (takes_too_little(x))
+        http_event_give_up(x);
+}
+
+void http_event_error(struct http_exchange *x, struct err *e)
+{
+    event_done(x, new_event(x, NULL), e);
+}
+
 void http_event_end(struct http_exchange *x)
 {
     http_exchange_done(x);

@@ -26,6 +26,13 @@ void http_event_begin(struct http_exchange *x);
  * that kept it from being written. The first one decides the status. x has a connection. */
 void http_event_response(struct http_exchange *x, struct response *r);
 
+/* http_event_text - the next event is this text on the heap, which is taken over. x has a
+ * connection. */
+void http_event_text(struct http_exchange *x, char *text, size_t len);
+
+/* http_event_error - the next event is this error, which is taken over. x has a connection. */
+void http_event_error(struct http_exchange *x, struct err *e);
+
 /* http_event_give_up - the client does not take its events: an error is the last one, and the
  * request is cancelled. x has a connection. */
 void http_event_give_up(struct http_exchange *x);

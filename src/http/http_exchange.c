@@ -75,7 +75,7 @@ void http_exchange_counted(struct http_exchange *x, uint64_t bytes)
     }
 }
 
-/* Releases what own() took. */
+/* Releases what http_exchange_own took. */
 static void disown(struct http_exchange *x)
 {
     if (x->spared)
@@ -136,8 +136,7 @@ static struct budget_account *account_of(const struct http_exchange *x)
     return x->conn ? x->conn->account : NULL;
 }
 
-/* Makes the exchange the owner of text on the heap, and charges `bytes`. */
-static void own(struct http_exchange *x, char *text, size_t bytes)
+void http_exchange_own(struct http_exchange *x, char *text, size_t bytes)
 {
     x->owned = text;
     x->account = account_of(x);
@@ -150,7 +149,7 @@ static void own(struct http_exchange *x, char *text, size_t bytes)
 
 void http_exchange_hold(struct http_exchange *x, size_t bytes)
 {
-    own(x, NULL, bytes);
+    http_exchange_own(x, NULL, bytes);
 }
 
 /* True if a long text may wait for its client. */
@@ -181,7 +180,7 @@ void http_exchange_text(struct http_exchange *x, uint16_t status, const char *co
         mem_free(body);
         return;
     }
-    own(x, body, len);
+    http_exchange_own(x, body, len);
     http_exchange_static(x, status, content_type, body, len);
 }
 
@@ -192,13 +191,17 @@ void http_exchange_shared(struct http_exchange *x, uint16_t status, const char *
         buf_unref(text);
         return;
     }
-    own(x, NULL, text->size);
+    http_exchange_own(x, NULL, text->size);
     x->rendered = text;
     http_exchange_static(x, status, content_type, (const char *)text->data, text->size);
 }
 
-static size_t write_fault(char *to, const char *message, size_t len)
+static size_t write_fault(const struct http_exchange *x, uint16_t status, char *to,
+                          const char *message, size_t len)
 {
+    const struct http_service *service = x->shard->front->service;
+    if (service->fault)
+        return (size_t)(service->fault(x, status, message, len, to) - to);
     char *end = JSON_OUT_LITERAL(to, "{\"error\":");
     end = json_out_string(end, message, len);
     *end++ = '}';
@@ -207,14 +210,15 @@ static size_t write_fault(char *to, const char *message, size_t len)
 
 void http_exchange_fault(struct http_exchange *x, uint16_t status, const char *message)
 {
+    size_t around = x->shard->front->service->fault ? HTTP_SERVICE_FAULT_BYTES : FAULT_ROOM;
     size_t len = request_text_message(message);
     if (len > PLAIN_BYTES &&
-        !budget_account_room(account_of(x), json_out_string_bytes(len) + FAULT_ROOM))
+        !budget_account_room(account_of(x), json_out_string_bytes(len) + around))
         len = request_text_cut(message, PLAIN_BYTES);
-    size_t room = json_out_string_bytes(len) + FAULT_ROOM;
+    size_t room = json_out_string_bytes(len) + around;
     char *text = mem_alloc(room);
-    own(x, text, room);
-    http_exchange_static(x, status, HTTP_JSON, text, write_fault(text, message, len));
+    http_exchange_own(x, text, room);
+    http_exchange_static(x, status, HTTP_JSON, text, write_fault(x, status, text, message, len));
 }
 
 void http_exchange_error(struct http_exchange *x, struct err *e)

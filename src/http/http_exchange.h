@@ -81,6 +81,7 @@ struct http_exchange {
     struct http_shard *shard;
     struct access *access;        /* data for the access log; NULL = the log is off */
     struct tracing_record *trace; /* NULL = it is not traced */
+    const char *param;            /* what of the request its error is about, for service->fault */
 
     /* Of an event. */
     struct http_exchange *stream; /* stands behind its events until the last of them is gathered */
@@ -139,6 +140,9 @@ void http_exchange_free(struct http_exchange *x);
 
 /* http_exchange_hold - memory of x, without any text: it counts like that. */
 void http_exchange_hold(struct http_exchange *x, size_t bytes);
+
+/* http_exchange_own - make it the owner of text on the heap, which is charged. */
+void http_exchange_own(struct http_exchange *x, char *text, size_t bytes);
 
 /* http_exchange_static - answer with static text. */
 void http_exchange_static(struct http_exchange *x, uint16_t status, const char *content_type,

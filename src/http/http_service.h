@@ -4,6 +4,7 @@
 #include "server/options/options_front.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct err;
@@ -32,6 +33,9 @@ struct http_route {
     bool status; /* of shared memory: only a query */
     bool cuda;   /* of shared memory: memory of a device */
 };
+
+/* Room for what is around the message of an error. */
+#define HTTP_SERVICE_FAULT_BYTES ((size_t)1024)
 
 struct http_service {
     const struct front_metrics_kind *metrics;
@@ -72,6 +76,11 @@ struct http_service {
 
     /* status - the HTTP status of an error; NULL = status_http of its code */
     uint16_t (*status)(const struct http_exchange *x, const struct err *e);
+
+    /* fault - write the body of an error at `to`, which has HTTP_SERVICE_FAULT_BYTES and what
+     * the message takes as a string; returns its end. NULL = {"error":message}. */
+    char *(*fault)(const struct http_exchange *x, uint16_t status, const char *message, size_t len,
+                   char *to);
 
     /* serve - answer a whole message x, now or later on this loop. The message is valid for the
      * call. */

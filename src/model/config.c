@@ -6,6 +6,7 @@
 #include "codec/pb_json.h"
 #include "codec/pb_json_read.h"
 #include "codec/pb_text.h"
+#include "model/config_openai.h"
 #include "proto/model_config.pb-c.h"
 
 #include <string.h>
@@ -194,11 +195,14 @@ struct err *config_compile(Inference__ModelConfig **proto, struct model_config *
     e = index_names(&cfg->names->inputs, cfg->inputs, cfg->input_count, p->name, "input");
     if (!e)
         e = index_names(&cfg->names->outputs, cfg->outputs, cfg->output_count, p->name, "output");
+    cfg->proto = p;
+    if (!e)
+        e = config_openai_read(cfg, &cfg->openai);
     if (e) {
+        cfg->proto = NULL;
         config_unref(cfg);
         return e;
     }
-    cfg->proto = p;
     *proto = NULL;
     *ret = cfg;
     return NULL;
@@ -250,6 +254,7 @@ void config_unref(struct model_config *cfg)
     map_fini(&cfg->names->inputs);
     map_fini(&cfg->names->outputs);
     mem_free(cfg->names);
+    config_openai_free(cfg->openai);
     mem_free(cfg->inputs);
     mem_free(cfg->outputs);
     config_free_proto((Inference__ModelConfig *)(uintptr_t)cfg->proto);

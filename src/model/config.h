@@ -55,6 +55,7 @@ struct model_io {
 };
 
 struct config_names;
+struct config_openai;
 
 /* A published configuration: it is immutable, and any thread that holds a reference may read it. */
 struct model_config {
@@ -69,7 +70,9 @@ struct model_config {
     uint32_t input_count;
     struct model_io *outputs;
     uint32_t output_count;
-    uint32_t required_inputs;                   /* inputs that are not optional */
+    uint32_t required_inputs; /* inputs that are not optional */
+    /* owned: how requests in OpenAI's form are served; NULL = they are not */
+    struct config_openai *openai;
     const struct Inference__ModelConfig *proto; /* owned */
 
     /* private to config.c */
@@ -113,7 +116,8 @@ struct buf *config_text(struct model_config *cfg);
 /* config_compile - make the shared form of a checked message.
  * proto   owned by *ret on success: *proto is NULL then
  * ret     the caller gets one reference
- * errors  INVALID_ARG for two inputs or two outputs of one name, or too many of them */
+ * errors  INVALID_ARG for two inputs or two outputs of one name, or too many of them; those of
+ *         config_openai_read */
 struct err *config_compile(struct Inference__ModelConfig **proto, struct model_config **ret);
 
 /* config_ref, config_unref - count references; the last one frees. Any thread. */

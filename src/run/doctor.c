@@ -170,6 +170,10 @@ static void tell_ports(struct doctor *d)
         tell_port(d, "HTTP", o->allow_http, o->http_address, o->http_port, o->reuse_http_port),
         tell_port(d, "gRPC", o->allow_grpc, o->grpc_address, o->grpc_port, o->reuse_grpc_port),
         tell_port(d, "metrics", o->allow_metrics, metrics, o->metrics_port, false),
+        o->openai.allow
+            ? tell_port(d, "OpenAI", true, o->openai.address ? o->openai.address : o->http_address,
+                        o->openai.port, false)
+            : -1,
         o->sagemaker.allow
             ? tell_port(d, "SageMaker", true, FRONTS_CLOUDS_ADDRESS, o->sagemaker.port, false)
             : -1,

@@ -8,6 +8,7 @@
 #include "http/clouds/sagemaker.h"
 #include "http/clouds/vertex.h"
 #include "http/http_front.h"
+#include "http/openai/openai.h"
 #include "net/forward.h"
 #include "os/sock_unix.h"
 #include "os/thread.h"
@@ -38,6 +39,11 @@ static void say_started(const char *service, const char *address, uint16_t port)
         LOG_INFO("Started %s at %s:%u", service, address, port);
 }
 
+static const char *openai_address(const struct options *o)
+{
+    return o->openai.address ? o->openai.address : o->http_address;
+}
+
 static struct err *open_cloud(struct fronts *f, const struct http_service *service, uint16_t port,
                               const char *option, const char *what, struct http_front **ret)
 {
@@ -59,6 +65,17 @@ static struct err *open_clouds(struct fronts *f)
         e = open_cloud(f, &vertex_service, o->vertex.port, "vertex-ai", "Vertex AI HTTPService",
                        &f->vertex);
     return e;
+}
+
+static struct err *open_openai(struct fronts *f)
+{
+    const struct options *o = f->server->options;
+    const char *address = openai_address(o);
+    struct err *e = http_front_open(f->server, &openai_service, address, o->openai.port, false,
+                                    &f->secure.http, &f->openai);
+    if (!e)
+        say_started("OpenAI HTTPService", address, http_front_port(f->openai));
+    return name_front_option(e, "openai", address);
 }
 
 struct err *fronts_open(struct fronts *f)
@@ -87,6 +104,8 @@ struct err *fronts_open(struct fronts *f)
                               "metrics", address);
     if (!e && f->metrics)
         say_started("Metrics Service", address, http_front_port(f->metrics));
+    if (!e && o->openai.allow)
+        e = open_openai(f);
     return e ? e : open_clouds(f);
 }
 
@@ -135,6 +154,7 @@ static void fronts_stop_all(struct fronts *f, time_ns until)
 {
     struct front_stop others[] = {
         {"stopper-grpc", f->grpc, NULL, until, NULL},
+        {"stopper-openai", NULL, f->openai, until, NULL},
         {"stopper-sage", NULL, f->sagemaker, until, NULL},
         {"stopper-vertex", NULL, f->vertex, until, NULL},
     };
@@ -161,7 +181,7 @@ struct front_place {
     uint16_t port;
 };
 
-#define FRONT_PLACES 5u
+#define FRONT_PLACES 6u
 
 static void places_of(const struct options *o, struct front_place to[FRONT_PLACES])
 {
@@ -176,6 +196,8 @@ static void places_of(const struct options *o, struct front_place to[FRONT_PLACE
                                  "sagemaker-port", o->sagemaker.port};
     to[4] = (struct front_place){"vertex-ai-address", o->vertex.allow, FRONTS_CLOUDS_ADDRESS,
                                  "vertex-ai-port", o->vertex.port};
+    to[5] = (struct front_place){"openai-address", o->openai.allow, openai_address(o),
+                                 "openai-port", o->openai.port};
 }
 
 static struct err *check_apart(const struct front_place *one, const struct front_place *other)
@@ -236,7 +258,8 @@ struct err *fronts_check(const struct options *o)
 {
     struct err *e = check_addresses(o);
     if (!e)
-        e = check_pattern(o->allow_http, "http-header-forward-pattern", o->http_header_pattern);
+        e = check_pattern(o->allow_http || o->openai.allow, "http-header-forward-pattern",
+                          o->http_header_pattern);
     if (!e)
         e = check_pattern(o->allow_grpc, "grpc-header-forward-pattern", o->grpc_header_pattern);
     return e;
@@ -245,7 +268,7 @@ struct err *fronts_check(const struct options *o)
 /* The front end over HTTP whose connections are told of. */
 static struct http_front *main_http(const struct fronts *f)
 {
-    return f->http ? f->http : f->sagemaker ? f->sagemaker : f->vertex;
+    return f->http ? f->http : f->openai ? f->openai : f->sagemaker ? f->sagemaker : f->vertex;
 }
 
 void fronts_end(struct fronts *f, struct thread *starter, time_ns until)
@@ -264,6 +287,7 @@ void fronts_end(struct fronts *f, struct thread *starter, time_ns until)
     http_front_free(f->http);
     grpc_front_free(f->grpc);
     http_front_free(f->metrics);
+    http_front_free(f->openai);
     http_front_free(f->sagemaker);
     http_front_free(f->vertex);
     secure_close(&f->secure);

@@ -19,6 +19,7 @@ struct fronts {
     struct http_front *http; /* NULL = not served; the others too */
     struct grpc_front *grpc;
     struct http_front *metrics;
+    struct http_front *openai;
     struct http_front *sagemaker;
     struct http_front *vertex;
     struct secure secure;

@@ -25,7 +25,7 @@ struct err *secure_open(struct secure *s, const struct options *o)
     s->http.keys = s->grpc.keys = s->metrics.keys = s->clouds.keys = keys;
     if (!e && o->allow_grpc)
         e = tls_new("grpc", &o->grpc_tls, &of_grpc, &s->grpc.tls);
-    if (!e && o->allow_http)
+    if (!e && (o->allow_http || o->openai.allow))
         e = tls_new("http", &o->http_tls, &of_http, &s->http.tls);
     if (!e && o->allow_metrics)
         e = tls_new("metrics", &o->metrics_tls, &of_http, &s->metrics.tls);

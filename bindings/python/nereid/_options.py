@@ -54,6 +54,9 @@ class Options(TypedDict, total=False):
     http_server_cert: Path
     http_server_key: Path
     http_root_cert: Path
+    allow_openai: bool
+    openai_address: str
+    openai_port: int
     allow_grpc: bool
     grpc_address: str
     grpc_port: int

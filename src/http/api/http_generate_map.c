@@ -57,15 +57,23 @@ static bool spread_elements(struct http_infer_input *d, uint64_t elements)
     return elements == 1;
 }
 
+bool http_generate_shape(const struct model_config *c, const struct model_io *io, uint64_t elements,
+                         struct http_infer_input *d)
+{
+    d->name = io->name;
+    d->name_len = io->name_len;
+    d->datatype = io->datatype;
+    return shown_shape(c, io, d) && spread_elements(d, elements);
+}
+
 static struct err *map_input(struct filling *f, const struct model_io *io, yyjson_val *v)
 {
-    struct http_infer_input d = {
-        .name = io->name, .name_len = io->name_len, .datatype = io->datatype};
+    struct http_infer_input d;
     for (uint32_t i = 0; i < f->r->input_count; i++)
         if (strcmp(f->r->inputs[i].name, io->name) == 0)
             return request_error(f->r, "input '%s' already exists in request", io->name);
     uint64_t elements = yyjson_is_arr(v) ? unsafe_yyjson_get_len(v) : 1;
-    if (!shown_shape(f->r->config, io, &d) || !spread_elements(&d, elements))
+    if (!http_generate_shape(f->r->config, io, elements, &d))
         return err_new(STATUS_INVALID_ARG,
                        "The schema can not convert input '%s' to tensor with proper shape",
                        io->name);

@@ -111,6 +111,7 @@ struct options {
     const char *metrics_address; /* NULL = the same as http_address */
     uint16_t metrics_port;
     struct options_tls metrics_tls;
+    struct options_openai openai;
     struct options_sagemaker sagemaker;
     struct options_vertex vertex;
     bool allow_cpu_metrics;

@@ -61,6 +61,13 @@ struct options_tls {
     const char *root;
 };
 
+/* The port of clients of OpenAI. */
+struct options_openai {
+    bool allow;
+    const char *address; /* NULL = the same as http_address */
+    uint16_t port;
+};
+
 #define OPTIONS_MAX_QUANTILES 32u
 
 /* The settings of --metrics-config. */

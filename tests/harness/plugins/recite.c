@@ -3,7 +3,7 @@
  *
  * Each input comes back as an output, unchanged: "in" in its name becomes "out", "IN" "OUT". An
  * output INDEX is not of an input: the number of the response, one INT32. Parameters:
- *   count     responses; 1
+ *   count     responses; 1. Numbers may be given as text
  *   fail_at   the number of the one that is an error, of which nothing follows when `stop` is true
  *   joined    the last response carries the final flag; else the flag comes alone
  *   told      each response has parameters, one a type
@@ -56,7 +56,10 @@ static void obey(struct order *o, const char *name, TRITONSERVER_ParameterType t
                  const void *value)
 {
     bool yes = type == TRITONSERVER_PARAMETER_BOOL && *(const bool *)value;
-    int64_t number = type == TRITONSERVER_PARAMETER_INT ? *(const int64_t *)value : 0;
+    bool text = type == TRITONSERVER_PARAMETER_STRING;
+    int64_t number = type == TRITONSERVER_PARAMETER_INT ? *(const int64_t *)value
+                     : text                             ? strtoll(value, NULL, 10)
+                                                        : 0;
     if (strcmp(name, "count") == 0)
         o->count = number;
     else if (strcmp(name, "fail_at") == 0)
@@ -69,7 +72,7 @@ static void obey(struct order *o, const char *name, TRITONSERVER_ParameterType t
         o->told = yes;
     else if (strcmp(name, "refuse") == 0)
         o->refuse = yes;
-    else if (strcmp(name, "mark") == 0 && type == TRITONSERVER_PARAMETER_STRING)
+    else if (strcmp(name, "mark") == 0 && text)
         o->mark = value;
 }
 
