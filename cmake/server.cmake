@@ -74,3 +74,11 @@ foreach(file IN LISTS report_files)
     configure_file(${file} ${CMAKE_BINARY_DIR}/share/nereid/report/${name} COPYONLY)
 endforeach()
 install(FILES ${report_files} DESTINATION share/nereid/report)
+
+# The live page that the server shows at `/`.
+file(GLOB live_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/live/*)
+foreach(file IN LISTS live_files)
+    get_filename_component(name ${file} NAME)
+    configure_file(${file} ${CMAKE_BINARY_DIR}/share/nereid/live/${name} COPYONLY)
+endforeach()
+install(FILES ${live_files} DESTINATION share/nereid/live)

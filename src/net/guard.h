@@ -52,7 +52,7 @@ static inline bool guard_restricted(const struct guard *g, enum options_category
 
 static inline bool guard_watches(const struct guard *g, enum options_category category)
 {
-    return g->keys || guard_restricted(g, category);
+    return category != OPTIONS_CATEGORY_OPEN && (g->keys || guard_restricted(g, category));
 }
 
 /* guard_header - look at a header of the request. Takes as long for a wrong value as for the

@@ -8,6 +8,7 @@
 #include "http/clouds/sagemaker.h"
 #include "http/clouds/vertex.h"
 #include "http/http_front.h"
+#include "http/live/live_http.h"
 #include "http/openai/openai.h"
 #include "net/forward.h"
 #include "os/sock_unix.h"
@@ -81,6 +82,7 @@ static struct err *open_openai(struct fronts *f)
 struct err *fronts_open(struct fronts *f)
 {
     const struct options *o = f->server->options;
+    const struct http_service *service = o->web ? &live_http_service : &http_api_service;
     struct err *e = secure_open(&f->secure, o);
     if (!e && o->allow_grpc)
         e = name_front_option(grpc_front_open(f->server, &grpc_methods_service, o->grpc_address,
@@ -90,9 +92,8 @@ struct err *fronts_open(struct fronts *f)
     if (!e && f->grpc && !o->reuse_grpc_port)
         say_started("GRPCInferenceService", o->grpc_address, grpc_front_port(f->grpc));
     if (!e && o->allow_http)
-        e = name_front_option(http_front_open(f->server, &http_api_service, o->http_address,
-                                              o->http_port, o->reuse_http_port, &f->secure.http,
-                                              &f->http),
+        e = name_front_option(http_front_open(f->server, service, o->http_address, o->http_port,
+                                              o->reuse_http_port, &f->secure.http, &f->http),
                               "http", o->http_address);
     if (!e && f->http && !o->reuse_http_port)
         say_started("HTTPService", o->http_address, http_front_port(f->http));

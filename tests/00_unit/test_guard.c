@@ -87,6 +87,8 @@ static void keys_open_categories(void **state)
     assert_int_equal(ask(&g, OPTIONS_CATEGORY_METRICS, "x-api-key", "bob"), GUARD_NOT_ITS);
     assert_int_equal(ask(&g, OPTIONS_CATEGORY_NONE, NULL, NULL), GUARD_NO_KEY);
     assert_int_equal(ask(&g, OPTIONS_CATEGORY_NONE, "x-api-key", "probe"), GUARD_PASS);
+    assert_true(guard_watches(&g, OPTIONS_CATEGORY_NONE));
+    assert_false(guard_watches(&g, OPTIONS_CATEGORY_OPEN));
     struct guard_seen two = {0};
     guard_header(&g, infer, &two, "x-api-key", 9, "alice", 5);
     guard_header(&g, infer, &two, "x-api-key", 9, "bob", 3);

@@ -42,6 +42,7 @@ class Options(TypedDict, total=False):
     http_address: str
     http_port: int
     reuse_http_port: bool
+    web: bool
     http_max_input_size: int
     http_header_timeout_secs: int
     http_stall_timeout_secs: int

@@ -54,6 +54,7 @@ struct options {
     const char *repositories[OPTIONS_MAX_REPOSITORIES];
     size_t repository_count;
     bool exit_on_error;
+    bool web; /* the live page is served on the HTTP port */
     bool strict_readiness;
     bool disable_auto_complete; /* as given; auto_complete_config is the result */
     bool strict_model_config;

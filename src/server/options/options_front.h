@@ -24,6 +24,7 @@ enum options_category {
     OPTIONS_CATEGORIES,
     OPTIONS_CATEGORY_METRICS = OPTIONS_CATEGORIES, /* which only keys are asked for */
     OPTIONS_CATEGORY_NONE,                         /* of what does not exist */
+    OPTIONS_CATEGORY_OPEN, /* of what says nothing about the server: nobody is asked */
 };
 
 /* What --http-restricted-api and --grpc-restricted-protocol know. */

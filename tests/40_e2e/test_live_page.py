@@ -1,0 +1,346 @@
+"""The live page, opened in a real browser and used as people do: with a mouse, with keys, with a program that reads the screen."""
+
+import base64
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness import paths, procfs, rawhttp
+from harness.browser import Browser, Page
+from harness.repository import Repository
+from harness.servers import HOST, Nereid, Server
+
+MANY = 500
+PERIOD_S = 2  # between two looks of the page
+SHARE = 0.005  # of a processor, at most, for a page that is open
+
+# What somebody draws for these digits, in parts of the pad.
+SEVEN = [[(0.3, 0.2), (0.7, 0.2), (0.6, 0.4), (0.5, 0.6), (0.42, 0.85)]]
+ONE = [[(0.5, 0.15), (0.5, 0.85)]]
+ZERO = [[(0.5, 0.12), (0.36, 0.2), (0.3, 0.5), (0.36, 0.8), (0.5, 0.88), (0.64, 0.8), (0.7, 0.5), (0.64, 0.2), (0.5, 0.12)]]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("browser") / "profile") as browser:
+        yield browser
+
+
+def url(server: Server) -> str:
+    return f"http://{server.http}/"
+
+
+def row_of(page: Page, model: str) -> str:
+    """The button of a model in the table, once it is there, as a selector."""
+    found = f"[...document.querySelectorAll('#rows button')].find((each) => each.textContent === {json.dumps(model)})"
+    page.until(f"{found} && (({found}).id = 'chosen-by-test')")
+    return "#chosen-by-test"
+
+
+def choose(page: Page, model: str) -> None:
+    page.value("document.getElementById('chosen-by-test')?.removeAttribute('id')")
+    page.click(row_of(page, model))
+    page.until(f"document.querySelector('#detail-title').textContent.startsWith({json.dumps(model)})")
+
+
+def run(page: Page) -> str:
+    """Presses Run; what a reader of the screen is told then."""
+    page.value("document.querySelector('#said').textContent = ''")
+    page.until("document.querySelector('#detail form button.main')")
+    page.click("#detail form button.main")
+    return str(page.until("document.querySelector('#said').textContent"))
+
+
+def asked_no_stranger(page: Page, server: Server) -> None:
+    own = url(server)
+    assert page.requests and all(each.startswith((own, "data:")) for each in page.requests), page.requests
+
+
+@pytest.mark.onnx
+def test_from_opening_the_page_to_a_digit(browser: Browser) -> None:
+    """Nothing is given to the server but its repository; nothing is read but what stands on the page."""
+    with Nereid(paths.need(paths.SAMPLE_MODELS)) as server, browser.page(url(server)) as page:
+        page.until("document.querySelector('#state').dataset.state === 'ready'")
+        choose(page, "digits")
+        for name, strokes in (("one", ONE), ("zero", ZERO), ("seven", SEVEN)):
+            page.until("document.querySelector('.drop canvas')")
+            page.draw(".drop canvas", strokes)
+            said = run(page)
+            assert said.startswith(f"logits: {name}, "), said
+            bars = page.value("[...document.querySelectorAll('.classes')[0].children].map((each) => each.innerText)")
+            assert len(bars) == 10 and bars[0].startswith(name), bars
+            page.click(".side button")
+        page.until("document.querySelector('#detail').innerText.includes('Where its')")
+        page.until("[...document.querySelectorAll('#tiles div')].find((each) => each.innerText.includes('Answered')).innerText.includes('3')")
+        assert page.value("document.querySelectorAll('.uplot canvas').length") == 4
+        asked_no_stranger(page, server)
+
+
+@pytest.mark.onnx
+def test_a_picture_that_is_dropped_in(browser: Browser, tmp_path: Path) -> None:
+    """Dark on light, as digits stand on paper: the page turns it around. What is no picture is said."""
+    with Nereid(paths.need(paths.SAMPLE_MODELS)) as server, browser.page(url(server)) as page:
+        draw = "const c = document.createElement('canvas'); c.width = 300; c.height = 400; const p = c.getContext('2d'); p.fillStyle = '#fff';"
+        draw += " p.fillRect(0, 0, 300, 400); p.strokeStyle = '#111'; p.lineWidth = 50; p.beginPath(); p.ellipse(150, 200, 80, 140, 0, 0, 7); p.stroke();"
+        png = page.value(f"(() => {{ {draw} return c.toDataURL('image/png').split(',')[1]; }})()")
+        picture, text = tmp_path / "zero.png", tmp_path / "text.png"
+        picture.write_bytes(base64.b64decode(png))
+        text.write_text("no picture")
+        choose(page, "digits")
+        page.until("document.querySelector('#detail input[type=file]')")
+        page.choose_file("#detail input[type=file]", text)
+        page.until("document.querySelector('#detail .field [role=status]').textContent.includes('no picture')")
+        page.choose_file("#detail input[type=file]", picture)
+        page.until("document.querySelector('#detail .field input[type=checkbox]').checked")
+        assert run(page).startswith("logits: zero, ")
+
+
+@pytest.mark.parametrize("datatype", ["FP32", "FP64", "FP16", "BF16", "INT8", "INT64", "UINT64", "BOOL", "BYTES"])
+def test_every_kind_of_number_comes_back(browser: Browser, tmp_path: Path, datatype: str) -> None:
+    values = {"BOOL": "true false true", "BYTES": "ä\n\n<b>x</b>", "INT8": "-128 0 127", "INT64": "-9223372036854775808 0 9223372036854775807", "UINT64": "0 1 18446744073709551615"}
+    typed = values.get(datatype, "-1.5 0 0.25")
+    repository = Repository(tmp_path / "models")
+    repository.identity("same", datatype)
+    with Nereid(repository.path) as server, browser.page(url(server)) as page:
+        choose(page, "same")
+        page.until("document.querySelector('#detail textarea')")
+        page.value("document.querySelector('#detail textarea').select()")
+        page.click("#detail textarea")
+        page.value("document.querySelector('#detail textarea').value = ''")
+        page.write(typed)
+        run(page)
+        shown = page.text("#detail [role=region]") if datatype in ("BYTES", "BOOL") else page.value("document.querySelector('#detail [role=region] pre').textContent")
+        if datatype == "BYTES":
+            assert json.dumps(typed.split("\n"), ensure_ascii=False)[1:-1] in shown
+            assert not page.value("document.querySelector('#detail b')")
+        else:
+            assert typed.replace(" ", ", ") in shown
+
+
+def test_what_is_typed_wrong_is_said(browser: Browser, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("pair", "INT8", (2,))
+    with Nereid(repository.path) as server, browser.page(url(server)) as page:
+        choose(page, "pair")
+        for typed, told in (("1 200", "200 does not fit into INT8"), ("1", "expected 2 values, found 1"), ("1 a", "found “a”")):
+            page.until("document.querySelector('#detail textarea')")
+            page.value(f"document.querySelector('#detail textarea').value = {json.dumps(typed)}")
+            said = run(page)
+            assert said.startswith("Failed: Input INPUT0: ") and told in said
+
+
+def test_markup_in_names_and_errors_stays_text(browser: Browser, tmp_path: Path) -> None:
+    """Of models, of their tensors, of the server, and in what went wrong."""
+    repository = Repository(tmp_path / "models")
+    mark = "<img src=x onerror=document.title=1>"
+    repository.identity(mark)
+    config = f'name: "tensors" backend: "identity" max_batch_size: 0\ninput [ {{ name: "{mark}" data_type: TYPE_FP32 dims: [ 2 ] }} ]\n'
+    repository.model("tensors", config + f'output [ {{ name: "{mark}out" data_type: TYPE_FP32 dims: [ 2 ] }} ]\n')
+    repository.model("broken", f'name: "broken" backend: "{mark}"\n')
+    options = {"id": mark, "exit-on-error": "false", "strict-readiness": "false"}
+    with Nereid(repository.path, options) as server, browser.page(url(server)) as page:
+        page.until(f"document.querySelector('#server-id').textContent.includes({json.dumps(mark)})")
+        choose(page, mark)
+        page.until("document.querySelector('#detail').innerText.includes('cannot ask for a model of this name')")
+        choose(page, "broken")
+        page.until("document.querySelector('#detail .problem')")
+        assert mark in page.text("#detail .problem")
+        choose(page, "tensors")
+        said = run(page)
+        assert mark in page.text("#detail fieldset"), said
+        page.until("document.querySelector('#detail').innerText.length > 20")
+        assert page.value("document.querySelectorAll('img, script:not([src]), [onerror]').length") == 0
+        assert page.value("document.title") == f"{mark} – Nereid"
+
+
+def test_the_browser_is_told_to_trust_nothing_else(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("plain")
+    with Nereid(repository.path) as server:
+        page = rawhttp.get(server.http, "/")
+        policy = page.header("Content-Security-Policy") or ""
+        for part in ("default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'"):
+            assert part in policy
+        assert "unsafe" not in policy and "*" not in policy
+        assert page.header("X-Content-Type-Options") == "nosniff"
+        text = page.body.decode()
+        assert not re.search(r"<script(?![^>]*\bsrc=)|\son\w+=|style=|https?:", text)
+        for path in re.findall(r'(?:src|href)="(/[^"]*)"', text):
+            assert rawhttp.get(server.http, path).status == 200, path
+        assert rawhttp.request(HOST, server.http_port, "HEAD", "/").status == 200
+        assert rawhttp.post(server.http, "/", {}).status == 405
+        for path in ("/nereid/", "/nereid/../../bin/nereid", "/nereid/live.html", "/index.html", "/nereid/live.js/"):
+            assert rawhttp.get(server.http, path).status == 404, path
+
+
+def test_it_can_be_turned_off(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("plain")
+    with Nereid(repository.path, {"web": "false"}) as server:
+        for path in ("/", "/nereid/live", "/nereid/live.js"):
+            assert rawhttp.get(server.http, path).status == 404
+        assert rawhttp.get(server.http, "/v2/models/plain").status == 200
+
+
+def test_keys_are_asked_for(browser: Browser, tmp_path: Path) -> None:
+    """The page says nothing of the server, so it needs no key; what it asks for does."""
+    repository = Repository(tmp_path / "models")
+    repository.identity("plain")
+    keys = tmp_path / "keys"
+    keys.write_text("key-of-alice all\n")
+    server = Nereid(repository.path, {"api-keys": str(keys)}).ready_when_it_says("Started Metrics Service")
+    with server:
+        assert rawhttp.get(server.http, "/").status == 200
+        assert rawhttp.get(server.http, "/nereid/live").status == 401
+        with browser.page(url(server)) as page:
+            page.until("document.querySelector('#problem').innerText.includes('needs a key')")
+            assert page.complaints and all("401" in each for each in page.complaints)
+            page.click("#access")
+            page.until("document.querySelector('#access-dialog').open")
+            page.click("#key")
+            page.write("key-of-alice")
+            page.key("Enter")
+            row_of(page, "plain")
+            page.until("document.querySelector('#problem').hidden")
+            page.complaints.clear()
+
+
+def test_load_and_unload(browser: Browser, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    for name in ("here", "later"):
+        repository.identity(name)
+    with Nereid(repository.path, {"model-control-mode": "explicit", "load-model": "here"}) as server, browser.page(url(server)) as page:
+        state = "document.querySelector('#chosen-by-test').closest('tr').children[2].textContent"
+        choose(page, "later")
+        assert page.value(state) == "not loaded"
+        page.until("document.querySelector('#detail .bar button:enabled')")
+        page.click("#detail .bar button")
+        page.until("document.querySelector('#said').textContent === 'later is loaded'")
+        assert rawhttp.get(server.http, "/v2/models/later/ready").status == 200
+        choose(page, "later")
+        page.until(f"{state} === 'ready' && document.querySelector('#detail form')")
+        page.click("#detail .bar button + button")
+        page.until("document.querySelector('#confirm-dialog').open")
+        page.key("Escape")  # it was not meant
+        page.until("!document.querySelector('#confirm-dialog').open")
+        assert rawhttp.get(server.http, "/v2/models/later/ready").status == 200
+        page.click("#detail .bar button + button")
+        page.until("document.querySelector('#confirm-dialog').open")
+        page.click("#confirm-dialog .main")
+        page.until("document.querySelector('#said').textContent === 'later is unloaded'")
+        assert rawhttp.get(server.http, "/v2/models/later/ready").status == 400
+        choose(page, "later")
+        page.until(f"{state} === 'unavailable' && document.querySelector('#detail').innerText.includes('unloaded')")
+        shutil.rmtree(repository.path / "later")
+        page.click("#detail .bar button")
+        page.until("document.querySelector('#problem').innerText.includes('failed')")
+        page.complaints.clear()  # the browser notes each answer that is an error
+
+
+def test_it_says_why_models_are_not_loaded_here(browser: Browser, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("plain")
+    with Nereid(repository.path) as server, browser.page(url(server)) as page:
+        choose(page, "plain")
+        page.until("document.querySelector('#detail .bar').innerText.includes('--model-control-mode=explicit')")
+        assert page.value("[...document.querySelectorAll('#detail .bar:first-child button')].every((each) => each.disabled)")
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    repository = Repository(tmp_path_factory.mktemp("crowd") / "models")
+    for at in range(MANY):
+        repository.identity(f"model_{at:03}")
+    with Nereid(repository.path) as server:
+        yield server
+
+
+def test_many_models(browser: Browser, crowd: Server) -> None:
+    """Only rows that can be seen are in the page, wherever it is scrolled to; the focus goes from one to the next by the arrows."""
+    with browser.page(url(crowd)) as page:
+        page.until(f"document.querySelector('#model-count').textContent === '{MANY}'")
+        rows = "document.querySelectorAll('#rows tr[data-index]').length"
+        assert page.value("document.querySelector('#models').getAttribute('aria-rowcount')") == str(MANY + 1)
+        assert 10 < page.value(rows) < 50
+        page.value("document.querySelector('#scroll').scrollTop = 1e9")
+        row_of(page, f"model_{MANY - 1}")
+        assert 10 < page.value(rows) < 50
+        page.value("document.querySelector('#scroll').scrollTop = 0")
+        page.value("document.getElementById('chosen-by-test')?.removeAttribute('id')")
+        page.value(f"document.querySelector('{row_of(page, 'model_000')}').focus()")
+        for _ in range(40):
+            page.key("ArrowDown")
+        assert page.value("document.activeElement.textContent") == "model_040"
+        page.click("#filter")
+        page.write("_123")
+        page.until(f"document.querySelector('#model-count').textContent === '1 of {MANY}'")
+        assert page.value(rows) == 1
+
+
+def test_looking_costs_next_to_nothing(crowd: Server, record_property: object) -> None:
+    """What an open page costs the server with many models, each of which was asked before."""
+    body = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [2], "data": [1, 2]}]}
+    with rawhttp.Connection(HOST, crowd.http_port) as connection:
+        for at in range(MANY):
+            assert connection.ask("POST", f"/v2/models/model_{at:03}/infer", json.dumps(body).encode()).status == 200
+        looks, least = 20, float("inf")
+        for _ in range(5):
+            before = procfs.cpu_ns(crowd.pid)
+            for _ in range(looks):
+                answer = connection.ask("GET", "/nereid/live")
+                assert answer.status == 200
+            least = min(least, (procfs.cpu_ns(crowd.pid) - before) / looks / 1e9 / PERIOD_S)
+    numbers = answer.json()
+    assert len(numbers["versions"]) == MANY and numbers["total"][3] >= MANY and len(answer.body) < 64 << 10
+    assert least < SHARE, f"{100 * least:.2f} % of a processor"
+
+
+def test_without_a_mouse_and_without_sight(browser: Browser, tmp_path: Path) -> None:
+    """By keys alone to an answer; axe finds nothing, in light and in dark, at any width."""
+    repository = Repository(tmp_path / "models")
+    repository.identity("first", dims=(3,))
+    repository.identity("second", "BYTES")
+    axe = paths.need(paths.ROOT / "build" / "deps" / "npm" / "axe-core" / "axe.min.js", "tools/setup.sh test").read_text()
+    with Nereid(repository.path) as server:
+        for dark, width in ((False, 1280), (True, 1280), (False, 380)):
+            with browser.page(url(server), width=width, dark=dark) as page:
+                row_of(page, "first")
+                for _ in range(40):
+                    page.key("Tab")
+                    if page.value("document.activeElement.textContent") == "first":
+                        break
+                page.key("Enter")
+                page.until("document.activeElement.id === 'detail-title' && document.querySelector('#detail textarea')")
+                for _ in range(10):
+                    page.key("Tab")
+                    if page.value("document.activeElement.matches('textarea')"):
+                        break
+                page.write(" ")
+                page.key("Tab")
+                page.key("Enter")
+                page.until("document.querySelector('#said').textContent.startsWith('OUTPUT0: 0, ')")
+                page.value(axe)
+                found = page.value("axe.run(document).then((got) => got.violations.map((each) => [each.id, each.nodes.map((node) => node.html)]))")
+                assert not found, json.dumps(found, indent=1)
+                assert page.value("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_colours_follow_the_system_and_the_choice(browser: Browser, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("plain")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    with Nereid(repository.path) as server, browser.page(url(server)) as page:
+        light = page.value(paper)
+        page.dark(True)
+        dark = page.until(f"{paper} !== {json.dumps(light)} && {paper}")
+        choose_theme = "(theme) => { const e = document.querySelector('#theme'); e.value = theme; e.dispatchEvent(new Event('change')); }"
+        page.value(f"({choose_theme})('light')")
+        assert page.value(paper) == light
+        page.dark(False)
+        page.value(f"({choose_theme})('dark')")
+        assert page.value(paper) == dark
+        page.value(f"({choose_theme})('auto')")
+        assert page.value(paper) == light

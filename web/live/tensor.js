@@ -1,0 +1,147 @@
+// Tensors: numbers out of text, bytes out of numbers, requests and answers of the protocol. Nothing here knows the page.
+
+const plain = { UINT8: Uint8Array, UINT16: Uint16Array, UINT32: Uint32Array, INT8: Int8Array, INT16: Int16Array, INT32: Int32Array, FP32: Float32Array, FP64: Float64Array };
+const wide = { UINT64: BigUint64Array, INT64: BigInt64Array };
+const ranges = { UINT8: [0, 255], UINT16: [0, 65535], UINT32: [0, 4294967295], INT8: [-128, 127], INT16: [-32768, 32767], INT32: [-2147483648, 2147483647] };
+
+export const elements = (shape) => shape.reduce((product, each) => product * each, 1);
+export const isWhole = (datatype) => datatype in ranges || datatype in wide;
+
+// As FP16 and BF16, which have no typed array everywhere.
+const single = new Float32Array(1), bits = new Uint32Array(single.buffer);
+const toHalf = (value) => {
+  single[0] = value;
+  const sign = (bits[0] >>> 16) & 0x8000, magnitude = bits[0] & 0x7fffffff;
+  if (magnitude > 0x7f800000) return sign | 0x7e00;
+  if (magnitude >= 0x477ff000) return sign | 0x7c00;
+  if (magnitude < 0x38800000) return sign | Math.round(Math.abs(single[0]) * 16777216);
+  return sign | ((magnitude - 0x38000000 + 0xfff + ((magnitude >>> 13) & 1)) >>> 13);
+};
+const fromHalf = (half) => {
+  const sign = half & 0x8000 ? -1 : 1, exponent = (half >>> 10) & 31, fraction = half & 1023;
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return sign * (exponent ? 2 ** (exponent - 25) * (1024 + fraction) : fraction * 2 ** -24);
+};
+const toBrain = (value) => {
+  single[0] = value;
+  return Number.isNaN(value) ? 0x7fc0 : (bits[0] + 0x7fff + ((bits[0] >>> 16) & 1)) >>> 16;
+};
+const fromBrain = (brain) => {
+  bits[0] = brain << 16;
+  return single[0];
+};
+
+// Numbers of a text: parted by blanks, commas or brackets, so JSON and what people type are both right.
+export const words = (text) => text.split(/[\s,;[\]()]+/).filter(Boolean);
+
+const numberOf = (word, datatype) => {
+  if (datatype === "BOOL") {
+    if (/^(1|true)$/i.test(word)) return 1;
+    if (/^(0|false)$/i.test(word)) return 0;
+    throw new Error(`expected true, false, 1 or 0, found “${word}”`);
+  }
+  if (isWhole(datatype) && !/^[+-]?\d+$/.test(word)) throw new Error(`expected a whole number, found “${word}”`);
+  if (datatype in wide) {
+    const value = BigInt(word.replace("+", ""));
+    const kept = datatype === "INT64" ? BigInt.asIntN(64, value) : BigInt.asUintN(64, value);
+    if (kept !== value) throw new Error(`${word} does not fit into ${datatype}`);
+    return value;
+  }
+  const special = /^([+-]?)(inf|infinity)$/i.exec(word);
+  const value = special ? (special[1] === "-" ? -Infinity : Infinity) : Number(word);
+  if (Number.isNaN(value) && !/^nan$/i.test(word)) throw new Error(`expected a number, found “${word}”`);
+  const range = ranges[datatype];
+  if (range && (value < range[0] || value > range[1])) throw new Error(`${word} does not fit into ${datatype}: ${range[0]} to ${range[1]}`);
+  return value;
+};
+export const numbers = (text, datatype) => words(text).map((word) => numberOf(word, datatype));
+
+// Numbers as the bytes that go over the wire, little-endian as every machine that runs a browser.
+export const encode = (values, datatype) => {
+  if (datatype === "BOOL") return new Uint8Array(values);
+  if (datatype === "FP16") return new Uint8Array(Uint16Array.from(values, toHalf).buffer);
+  if (datatype === "BF16") return new Uint8Array(Uint16Array.from(values, toBrain).buffer);
+  const kind = plain[datatype] || wide[datatype];
+  if (!kind) throw new Error(`this page cannot write ${datatype}`);
+  return new Uint8Array(kind.from(values, datatype in wide ? BigInt : undefined).buffer);
+};
+
+const strings = (bytes) => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), texts = [], decoder = new TextDecoder();
+  for (let at = 0; at + 4 <= bytes.byteLength; ) {
+    const length = view.getUint32(at, true);
+    texts.push(decoder.decode(bytes.subarray(at + 4, at + 4 + length)));
+    at += 4 + length;
+  }
+  return texts;
+};
+export const decode = (bytes, datatype) => {
+  if (datatype === "BYTES") return strings(bytes);
+  if (datatype === "BOOL") return Array.from(bytes, Boolean);
+  const copy = bytes.slice().buffer; // aligned
+  if (datatype === "FP16") return Array.from(new Uint16Array(copy), fromHalf);
+  if (datatype === "BF16") return Array.from(new Uint16Array(copy), fromBrain);
+  const kind = plain[datatype] || wide[datatype];
+  if (!kind) throw new Error(`this page cannot read ${datatype}`);
+  return Array.from(new kind(copy));
+};
+
+// A string of bytes, such as an image as it lies in a file.
+export const lengthAndBytes = (bytes) => {
+  const made = new Uint8Array(4 + bytes.byteLength);
+  new DataView(made.buffer).setUint32(0, bytes.byteLength, true);
+  made.set(bytes, 4);
+  return made;
+};
+
+// The shape that `count` values have where the model leaves sizes open: the first open size is taken by as many as there are if
+// it is that of the batch and nothing else is open, else the last.
+export const resolve = (shape, count) => {
+  const open = shape.map((each, at) => (each < 0 ? at : -1)).filter((at) => at >= 0);
+  const known = elements(shape.filter((each) => each >= 0));
+  if (!open.length) {
+    if (known !== count) throw new Error(`expected ${known} values, found ${count}`);
+    return shape.slice();
+  }
+  if (!count || !known || count % known) throw new Error(`expected a multiple of ${known || 1} values, found ${count}`);
+  const made = shape.map((each) => (each < 0 ? 1 : each));
+  made[open[open.length - 1]] = count / known;
+  return made;
+};
+
+// inputs: {name, datatype, shape, bytes} or {..., strings}. outputs: {name, datatype, classes}.
+export const request = (inputs, outputs, parameters) => {
+  const head = { inputs: [], outputs: [] }, parts = [];
+  for (const { name, datatype, shape, bytes, strings: texts } of inputs) {
+    const told = { name, datatype, shape };
+    if (bytes) {
+      told.parameters = { binary_data_size: bytes.byteLength };
+      parts.push(bytes);
+    } else {
+      told.data = texts;
+    }
+    head.inputs.push(told);
+  }
+  for (const { name, datatype, classes } of outputs)
+    head.outputs.push({ name, parameters: classes ? { classification: classes, binary_data: false } : { binary_data: datatype !== "BYTES" } });
+  if (parameters) head.parameters = parameters;
+  const json = new TextEncoder().encode(JSON.stringify(head));
+  return {
+    body: new Blob([json, ...parts]),
+    headers: { "Content-Type": "application/octet-stream", "Inference-Header-Content-Length": String(json.byteLength) },
+  };
+};
+
+// The outputs of an answer: {name, datatype, shape, values}.
+export const answer = (buffer, jsonLength) => {
+  const size = jsonLength ? Number(jsonLength) : buffer.byteLength;
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 0, size)));
+  let at = size;
+  return (head.outputs || []).map(({ name, datatype, shape, data, parameters }) => {
+    const length = parameters && parameters.binary_data_size;
+    if (length === undefined) return { name, datatype, shape, values: data || [] };
+    const values = decode(new Uint8Array(buffer, at, length), datatype);
+    at += length;
+    return { name, datatype, shape, values };
+  });
+};
