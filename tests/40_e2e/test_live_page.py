@@ -11,7 +11,7 @@ import pytest
 from harness import paths, procfs, rawhttp
 from harness.browser import Browser, Page
 from harness.repository import Repository
-from harness.servers import HOST, Nereid, Server
+from harness.servers import HOST, Nereid, Reference, Server
 
 MANY = 500
 PERIOD_S = 2  # between two looks of the page
@@ -185,6 +185,15 @@ def test_it_can_be_turned_off(tmp_path: Path) -> None:
         assert rawhttp.get(server.http, "/v2/models/plain").status == 200
 
 
+@pytest.mark.reference
+def test_the_reference_has_none(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("plain")
+    with Reference(repository.path) as server:
+        for path in ("/", "/nereid/live"):
+            assert rawhttp.get(server.http, path).status == 404
+
+
 def test_keys_are_asked_for(browser: Browser, tmp_path: Path) -> None:
     """The page says nothing of the server, so it needs no key; what it asks for does."""
     repository = Repository(tmp_path / "models")
@@ -280,8 +289,9 @@ def test_many_models(browser: Browser, crowd: Server) -> None:
         assert page.value(rows) == 1
 
 
-def test_looking_costs_next_to_nothing(crowd: Server, record_property: object) -> None:
+def test_looking_costs_next_to_nothing(crowd: Server) -> None:
     """What an open page costs the server with many models, each of which was asked before."""
+    assert f"PERIOD_MS = {1000 * PERIOD_S}," in rawhttp.get(crowd.http, "/nereid/live.js").body.decode()
     body = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [2], "data": [1, 2]}]}
     with rawhttp.Connection(HOST, crowd.http_port) as connection:
         for at in range(MANY):

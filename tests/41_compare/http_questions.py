@@ -17,7 +17,7 @@ def _control() -> list[Question]:
         ("GET", "/v2/health/ready"),
         ("POST", "/v2/health/live"),
         ("GET", "/v2/health/none"),
-        ("GET", "/"),
+        ("GET", "/nothing"),
         ("GET", "/v2/nothing"),
         ("GET", "/v3"),
         ("GET", "/v2x"),
