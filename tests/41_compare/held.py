@@ -49,7 +49,7 @@ HELD = (
         "`/` of the HTTP port shows what the models do and forms to try them, unless `--web=false`; `/nereid/live` has its numbers.",
         "404.",
         "Who has just started the server sees that it works.",
-        "No client of the protocol asks for these paths. Decision 127.",
+        "No client of the protocol asks for these paths. Decision 130.",
         CLIENT,
         ("40_e2e/test_live_page.py::test_from_opening_the_page_to_a_digit", "40_e2e/test_live_page.py::test_the_reference_has_none"),
     ),
