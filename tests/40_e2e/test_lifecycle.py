@@ -128,12 +128,10 @@ def test_a_broken_model_is_told_of(kind: type[Server], repository: Repository) -
     server = kind(repository.path, {"exit-on-error": "false"}, wait_ready=False).start()
     try:
         server.process.wait_until(
-            lambda: (
-                _listens(server.http_port) and rawhttp.get(server.http, "/v2/models/one/ready").status == 200
-            ),
+            lambda: _listens(server.http_port) and rawhttp.get(server.http, "/v2/health/ready").status == 200,
             180,
         )
-        assert rawhttp.get(server.http, "/v2/health/ready").status == 200
+        assert rawhttp.get(server.http, "/v2/models/one/ready").status == 200
         assert rawhttp.get(server.http, "/v2/models/misnamed/ready").status == 400
         rows = {row["name"]: row for row in rawhttp.post(server.http, "/v2/repository/index", b"").json()}
         assert rows["one"]["state"] == "READY"

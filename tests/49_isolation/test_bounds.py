@@ -104,7 +104,7 @@ def test_no_files_but_its_own(repository: Repository, tmp_path: Path) -> None:
             assert probe(server, "alone", read=str(denied))["read"] == REFUSED, denied
         for allowed in (model / "config.pbtxt", shared / "weights", shared, Path("/dev/urandom")):
             assert probe(server, "alone", read=str(allowed))["read"] == 0, allowed
-        for denied in (model / "config.pbtxt", shared / "weights", shared / "new", Path("/tmp/new")):
+        for denied in (model / "config.pbtxt", shared / "weights", shared / "new", Path(f"/tmp/{tmp_path.name}-new")):
             assert probe(server, "alone", write=str(denied))["write"] == REFUSED, denied
         found = probe(server, "alone")
         assert found["environment of the server"] == REFUSED and found["itself"] == 0
