@@ -528,7 +528,7 @@ def main() -> None:
             "json": b'\0{"trace_level":["TIMESTAMPS","TENSORS"],"trace_rate":"7","trace_count":null,"log_frequency":"-2"}',
             "off": b'\0{"trace_level":["OFF"],"trace_count":"2147483648"}',
             "file": b'\0{"trace_file":"x","nothing":1}',
-            "message": b"\1" + setting.SerializeToString(),
+            "message": b"\1" + setting.SerializeToString(deterministic=True),
             "context": b"\2" + b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
             "later": b"\2" + b"01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
         },

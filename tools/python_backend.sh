@@ -34,7 +34,7 @@ prepare() {
     done
 }
 
-stamp=$(cat "$0" "$stub" "$package/backends/python/libtriton_python.so" | sha256sum | cut -c1-32)-$ROOT
+stamp=$(cat tools/python_backend.sh "$stub" "$package/backends/python/libtriton_python.so" | sha256sum | cut -c1-32)-$ROOT
 if [ "$(cat "$OUT/.stamp" 2>/dev/null)" != "$stamp" ]; then
     rm -rf "$OUT"
     prepare "$OUT/served"

@@ -17,7 +17,7 @@ site=$(build/venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["
 original=$site/pytriton/tritonserver/caches/local/libtritoncache_local.so
 [ -f "$original" ] || die "the package nvidia-pytriton is not in build/venv; run tools/setup.sh test"
 
-stamp=$(cat "$0" "$original" | sha256sum | cut -c1-32)-$ROOT
+stamp=$(cat tools/reference_cache.sh "$original" | sha256sum | cut -c1-32)-$ROOT
 if [ "$(cat "$OUT/.stamp" 2>/dev/null)" != "$stamp" ]; then
     rm -rf "$OUT"
     mkdir -p "$OUT/local"

@@ -7,7 +7,7 @@ TOOL=setup_ray
 . tools/say.sh
 
 stamp=build/.setup/ray.stamp
-print=$(cat "$0" tools/packages/ray.lock | sha256sum | cut -c1-32)
+print=$(cat tools/setup_ray.sh tools/packages/ray.lock | sha256sum | cut -c1-32)
 if [ "$(cat "$stamp" 2>/dev/null)" = "$print" ] && [ -x build/ray/bin/python ]; then exit 0; fi
 OUT=build/.setup
 mkdir -p "$OUT"

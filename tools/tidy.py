@@ -11,6 +11,7 @@
   - two static functions with the same name in the server and its plug-ins: a backtrace shows only names
   - two Python functions or classes with the same name in one scope: the first is never called, such as a test whose name was copied
   - tests that sleep or are skipped, unless a comment on the line gives the reason after `allowed: `
+  - shell scripts that read "$0" after they have gone to another folder
   - paths of one machine, hosts of package registries
   - words that say that something is unfinished
 Each finding is a line `file:line: what`; the exit status is 1 when there is one.
@@ -48,6 +49,8 @@ ALLOWED = re.compile(r"(?:#|/\*|//) allowed: \w+(?: [^\s*]+){2,}")
 MACHINE = re.compile(r"(?<![\w.])/(?:wor[k]|far[m]|hom[e]|roo[t]|User[s])/")
 REGISTRY = re.compile(r"\b(?:py[p]i\.org|python[h]osted|npm[j]s|(?:deb|ftp|security)\.deb[i]an\.org|repo1?\.mav[e]n|prox[y]\.golang)")
 UNFINISHED = re.compile(r"\b(?:T[O]DO|FIXM[E]|X[X]X|HAC[K])\b|(?<![\"])\bnot imp[l]emented\b|\bplace[h]older\b", re.IGNORECASE)
+# Relative to the folder that the script was started in, which it may have left.
+OWN_NAME = re.compile(r"\$\{?0\b")
 # The definition of a static function, in the formatter's layout.
 STATIC = re.compile(r"^static [^;={}()]*?\b(?P<name>\w+)\((?:[^;{}()]|\([^()]*\))*\)\n\{", re.MULTILINE)
 # A type alone on its line, or a function pointer broken at its parenthesis: the trailing comment must move above the declaration.
@@ -161,6 +164,8 @@ class Tidy:
         self.search(path, text, UNFINISHED, "unfinished by its own words: {}")
         if path.suffix == ".py":
             self.names_given_twice(path, text)
+        if path.suffix == ".sh":
+            self.own_name(path, text)
         if path.suffix in C:
             self.c_words(path, text)
             self.function_lengths(path, text)
@@ -168,6 +173,13 @@ class Tidy:
             self.own_header_first(path, text)
         if parts[0] == "tests":
             self.search_unless_allowed(path, text, SLEEP, "a test that sleeps: {}; wait for what should happen, pass the time in")
+
+    def own_name(self, path: Path, text: str) -> None:
+        gone = False
+        for number, line in enumerate(text.splitlines(), 1):
+            if gone and OWN_NAME.search(line) and not line.lstrip().startswith("#"):
+                self.add(path, number, "$0 after cd is relative to another folder: name the file from the root")
+            gone = gone or line.startswith("cd ")
 
     def dead_headers(self, texts: dict[Path, str]) -> None:
         included = {Path(name).name for path, text in texts.items() if path.suffix in C for name in INCLUDE.findall(text)}

@@ -289,6 +289,7 @@ def test_cache_and_agent_with_a_planted_export_are_refused(build: Path, place: s
         ("cmake/x.cmake", "set_tests_properties(x PROPERTIES SKIP_RETURN_" + "CODE 77)\n", ["left out and counts as passed"]),
         ("tests/CMakeLists.txt", "set_tests_properties(x PROPERTIES DISAB" + "LED TRUE)\n", ["left out and counts as passed"]),
         ("tools/x.sh", "cd /wor" + "k/main\n", ["path of one machine"]),
+        ("tools/x.sh", 'cd "$(dirname "$0")/.."\ncat "$0"\n', ["tools/x.sh:2", "$0 after cd"]),
         ("README.md", "see https://py" + "pi.org/x\n", ["package registry"]),
         ("src/codec/x.c", "/* TO" + "DO */\n", ["unfinished"]),
     ],
@@ -317,3 +318,14 @@ def test_tidy_leaves_alone_what_is_fine(tmp_path: Path) -> None:
     plant(tmp_path, "tests/40_e2e/y.py", "class A:\n    @property\n    def x(self): ...\n    @x.setter\n    def x(self, to): ...\n\n\nclass B:\n    def x(self): ...\n")
     plant(tmp_path, "tests/00_unit/x.c", "void f(void) { sk" + "ip(); } /* allowed: only for this very test */\n")
     accepts(gate("tidy.py", "--root", tmp_path))
+
+
+def test_seeds_are_the_same_whenever_they_are_written(tmp_path: Path) -> None:
+    """Dictionaries of messages have no order of their own."""
+    corpora = []
+    for name in ("one", "two"):
+        program = f"import make_seeds, pathlib; make_seeds.CORPUS = pathlib.Path({str(tmp_path / name)!r}); make_seeds.main()"
+        result = subprocess.run([sys.executable, "-c", program], cwd=ROOT / "fuzz", capture_output=True, text=True, check=False)
+        accepts(result)
+        corpora.append({path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()})
+    assert corpora[0] and corpora[0] == corpora[1]
