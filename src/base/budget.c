@@ -99,12 +99,16 @@ void budget_unspare(size_t n)
     budget_release(n);
 }
 
+/* A peer that interleaves many messages ends some before it begins others. */
+#define PROOFS_MOST 64u
+
 /* A bit of `held`: the account is closed. */
 #define CLOSED (SIZE_MAX / 2 + 1)
 
 struct budget_account {
     /* acquire and release: the thread that drops the last byte of a closed account frees it */
     atomic_size_t held;
+    atomic_uint proofs; /* relaxed: nothing depends on them but speed */
 };
 
 /* What the budget is charged for an account that holds this much. */
@@ -127,6 +131,20 @@ bool budget_account_room(const struct budget_account *a, size_t n)
         return true;
     size_t now = budget_in_use();
     return now < budget_limit() && n <= budget_limit() - now;
+}
+
+void budget_account_prove(struct budget_account *a)
+{
+    if (a && atomic_load_explicit(&a->proofs, memory_order_relaxed) < PROOFS_MOST)
+        atomic_fetch_add_explicit(&a->proofs, 1, memory_order_relaxed);
+}
+
+bool budget_account_spend_proof(struct budget_account *a)
+{
+    if (!a || !atomic_load_explicit(&a->proofs, memory_order_relaxed))
+        return false;
+    atomic_fetch_sub_explicit(&a->proofs, 1, memory_order_relaxed);
+    return true;
 }
 
 /* The budget is charged before the account changes, so that the charges are never less than what

@@ -336,6 +336,7 @@ static void grpc_stream_deliver(struct grpc_stream *s)
     s->in = (struct grpc_inbox){0};
     s->of_use = true;
     grpc_conn_of_use(s->conn);
+    pool_whole(s->conn->account, len);
     if (compressed && s->encoding == CODING_IDENTITY) {
         grpc_answer_fail(
             s, err_new(STATUS_INTERNAL, "Compressed-Flag bit set, but no grpc-encoding header"));

@@ -75,7 +75,8 @@ static struct err *http_body_grow(struct http_body *b, size_t len)
     while (cap - b->len < len)
         cap = next_cap(cap, b->max);
     struct buf *larger;
-    struct err *e = pool_buf_arriving(b->at + cap + HTTP_BODY_PADDING, &larger);
+    /* without an account: who gives no length gets no huge pages */
+    struct err *e = pool_buf_of(NULL, b->at + cap + HTTP_BODY_PADDING, &larger);
     if (e)
         return e;
     e = pool_arrived(larger, b->at + b->len);

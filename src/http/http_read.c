@@ -10,6 +10,7 @@
 #include "net/access.h"
 #include "net/tls/wire.h"
 #include "net/turns.h"
+#include "os/pool.h"
 #include "server/worker.h"
 
 #include <string.h>
@@ -117,6 +118,7 @@ static void http_read_serve(struct http_conn *c, char *body, size_t len)
 
 static void serve_received(struct http_conn *c)
 {
+    pool_whole(c->account, c->body.len);
     http_read_serve(c, http_body_text(&c->body), c->body.len);
 }
 

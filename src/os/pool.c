@@ -24,7 +24,7 @@ struct pooled {
     struct pooled *next;
     void *map;
     size_t map_bytes; /* 0: the bytes are heap memory after the header */
-    unsigned class;
+    unsigned list;    /* in `warm`, when it is free */
     /* bytes charged for a mapping; heap memory is always charged in full */
     size_t charged;
     /* charged for heap memory instead of the budget; NULL = the budget */
@@ -42,7 +42,8 @@ struct pooled {
 static struct mutex giving_back = MUTEX_INIT(MUTEX_RANK_TRIM);
 
 static struct mutex lock = MUTEX_INIT(MUTEX_RANK_POOL); /* guards the variables below */
-static struct pooled *warm[CLASSES];                    /* most recently used first */
+/* most recently used first; mappings with huge pages have lists of their own */
+static struct pooled *warm[2 * CLASSES];
 /* being unmapped step by step, from their ends */
 static struct pooled *leaving;
 static size_t resident; /* memory of all mappings, in use or warm */
@@ -71,16 +72,16 @@ static void mapped_free(struct buf *b)
         p->dirty = b->size;
     p->last_used = clock_now_ns();
     mutex_lock(&lock);
-    p->next = warm[p->class];
-    warm[p->class] = p;
+    p->next = warm[p->list];
+    warm[p->list] = p;
     mutex_unlock(&lock);
     budget_release(charged);
 }
 
 /* Maps memory, aligned to huge pages if it is large enough: maps more and unmaps the parts
- * before and after. The beginning still uses small pages: finding and clearing a huge page takes
- * up to 7 ms, and a peer that announces much may send little. */
-static void *map_pages(size_t bytes)
+ * before and after. The beginning always uses small pages: finding and clearing a huge page
+ * takes up to 7 ms, and a peer that announces much may send little. */
+static void *map_pages(size_t bytes, bool huge)
 {
     if (fault_hit())
         return NULL;
@@ -95,8 +96,8 @@ static void *map_pages(size_t bytes)
         munmap(p, head);
     if (extra > head)
         munmap(p + head + bytes, extra - head);
-    madvise(p + head, HUGE_BYTES, MADV_NOHUGEPAGE);
-    if (bytes > HUGE_BYTES)
+    madvise(p + head, huge ? HUGE_BYTES : bytes, MADV_NOHUGEPAGE);
+    if (huge && bytes > HUGE_BYTES)
         madvise(p + head + HUGE_BYTES, bytes - HUGE_BYTES, MADV_HUGEPAGE);
     return p + head;
 }
@@ -142,30 +143,31 @@ static void forget_rest(struct pooled *p, size_t charged)
         forget_from(p, keep);
 }
 
-static struct pooled *take_warm(unsigned class)
+static struct pooled *take_warm(unsigned list)
 {
     mutex_lock(&lock);
-    struct pooled *p = warm[class];
+    struct pooled *p = warm[list];
     if (p)
-        warm[class] = p->next;
+        warm[list] = p->next;
     mutex_unlock(&lock);
     return p;
 }
 
-static struct pooled *mapped_new(size_t size)
+static struct pooled *mapped_new(size_t size, bool huge)
 {
     unsigned class = class_of(size);
     if (class >= CLASSES)
         return NULL;
-    struct pooled *p = take_warm(class);
+    unsigned list = huge && size > HUGE_BYTES ? CLASSES + class : class;
+    struct pooled *p = take_warm(list);
     if (!p) {
-        void *map = map_pages((size_t)1 << class);
+        void *map = map_pages((size_t)1 << class, huge);
         if (!map)
             return NULL;
         p = MEM_NEW(struct pooled);
         p->map = map;
         p->map_bytes = (size_t)1 << class;
-        p->class = class;
+        p->list = list;
     }
     buf_init(&p->buf, p->map, size, mapped_free);
     return p;
@@ -193,11 +195,11 @@ static struct err *pool_no_memory(size_t bytes)
     return err_new(STATUS_UNAVAILABLE, "no memory for %zu bytes: the system gave none", bytes);
 }
 
-static struct err *pool_make(size_t size, size_t charge, struct buf **ret)
+static struct err *pool_make(size_t size, size_t charge, bool huge, struct buf **ret)
 {
     if (!budget_charge(charge))
         return no_room(size);
-    struct pooled *p = size >= POOL_MAPPED_BYTES ? mapped_new(size) : heap_new(size);
+    struct pooled *p = size >= POOL_MAPPED_BYTES ? mapped_new(size, huge) : heap_new(size);
     if (!p) {
         budget_release(charge);
         return pool_no_memory(size);
@@ -213,12 +215,12 @@ static struct err *pool_make(size_t size, size_t charge, struct buf **ret)
 
 struct err *pool_buf(size_t size, struct buf **ret)
 {
-    return pool_make(size, size, ret);
+    return pool_make(size, size, true, ret);
 }
 
 struct err *pool_buf_zeroed(size_t size, struct buf **ret)
 {
-    struct err *e = pool_make(size, size, ret);
+    struct err *e = pool_make(size, size, true, ret);
     if (e)
         return e;
     const struct pooled *p = (const struct pooled *)*ret;
@@ -227,15 +229,20 @@ struct err *pool_buf_zeroed(size_t size, struct buf **ret)
     return NULL;
 }
 
+static struct err *arriving(size_t size, bool huge, struct buf **ret)
+{
+    return pool_make(size, size < HUGE_BYTES ? size : HUGE_BYTES, huge, ret);
+}
+
 struct err *pool_buf_arriving(size_t size, struct buf **ret)
 {
-    return pool_make(size, size < HUGE_BYTES ? size : HUGE_BYTES, ret);
+    return arriving(size, true, ret);
 }
 
 struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf **ret)
 {
     if (!account || size >= BUDGET_STEP)
-        return pool_buf_arriving(size, ret);
+        return arriving(size, size > HUGE_BYTES && budget_account_spend_proof(account), ret);
     if (!budget_take(account, size))
         return no_room(size);
     struct pooled *p = heap_new(size);
@@ -247,6 +254,12 @@ struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf 
     p->account = account;
     *ret = &p->buf;
     return NULL;
+}
+
+void pool_whole(struct budget_account *account, size_t bytes)
+{
+    if (bytes > HUGE_BYTES)
+        budget_account_prove(account);
 }
 
 /* What is charged for a mapping if `bytes` of it are used. */
@@ -296,7 +309,7 @@ static size_t let_go(time_ns before)
 {
     size_t kept = 0;
     mutex_lock(&lock);
-    for (unsigned i = 0; i < CLASSES; i++) {
+    for (unsigned i = 0; i < 2 * CLASSES; i++) {
         struct pooled *old = cut_old(&warm[i], before, &kept);
         while (old) {
             struct pooled *next = old->next;

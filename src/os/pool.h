@@ -29,9 +29,13 @@ struct err *pool_buf_zeroed(size_t size, struct buf **ret);
 struct err *pool_buf_arriving(size_t size, struct buf **ret);
 
 /* pool_buf_of - as pool_buf_arriving, but a buffer shorter than BUDGET_STEP is charged to the
- * peer's account, so that a short message has room even if the budget is spent.
+ * peer's account, so that a short message has room even if the budget is spent. A large buffer
+ * has huge pages only if the peer's last large message arrived whole: a huge page may take
+ * milliseconds, and peers whose messages never end would make others wait for each.
+ * pool_whole - a message of so many bytes has arrived whole.
  * account  NULL = no account */
 struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf **ret);
+void pool_whole(struct budget_account *account, size_t bytes);
 
 /* pool_room - charge the first `bytes` of the buffer if the budget has room for them, before
  * bytes are written that may have to be dropped. Returns how many bytes are charged, which may

@@ -150,6 +150,60 @@ static void huge_pages_are_aligned(void **state)
     }
 }
 
+/* Whether the mapping around an address was advised to have huge pages. */
+static bool wants_huge_pages(const void *at)
+{
+    FILE *f = fopen("/proc/self/smaps", "re");
+    assert_non_null(f);
+    char line[512];
+    bool here = false, huge = false;
+    while (fgets(line, sizeof(line), f)) {
+        unsigned long from, to;
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+            here = from <= (uintptr_t)at && (uintptr_t)at < to;
+        else if (here && strncmp(line, "VmFlags:", 8) == 0)
+            huge = strstr(line, " hg");
+    }
+    fclose(f);
+    return huge;
+}
+
+static bool next_is_huge(struct budget_account *a, size_t size)
+{
+    struct buf *b;
+    unit_succeeds(pool_buf_of(a, size, &b));
+    bool huge = wants_huge_pages(b->data + size - 1);
+    buf_unref(b);
+    return huge;
+}
+
+/* Who has never sent a large message to its end makes no thread wait for a huge page, and gets
+ * no mapping that has them from others. Each whole message is worth one. */
+static void who_sends_whole_messages_has_huge_pages(void **state)
+{
+    (void)state;
+    const size_t page = (size_t)2 << 20;
+    const size_t size = 4 * page;
+    struct budget_account *a = budget_account_new();
+    struct buf *b = get(size);
+    assert_true(wants_huge_pages(b->data + page));
+    assert_false(wants_huge_pages(b->data));
+    buf_unref(b);
+    assert_false(next_is_huge(a, size));
+    assert_false(next_is_huge(NULL, size));
+    pool_whole(a, page);
+    assert_false(next_is_huge(a, size));
+    pool_whole(a, page + 1);
+    assert_false(next_is_huge(a, page)); /* small ones leave it */
+    pool_whole(a, size);
+    assert_true(next_is_huge(a, size));
+    assert_true(next_is_huge(a, size));
+    assert_false(next_is_huge(a, size));
+    pool_whole(NULL, size);
+    budget_account_close(a);
+    assert_int_equal(pool_trim(TIME_NEVER), 0);
+}
+
 static void budget_is_asked_first(void **state)
 {
     (void)state;
@@ -326,7 +380,8 @@ static void many_threads(void **state)
 
 UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(zeroed_buffers),
           UNIT(given_back_by_slices), UNIT(announced_only), UNIT(huge_pages_are_aligned),
-          UNIT(budget_is_asked_first), UNIT(announced_bytes_are_charged_as_they_come),
+          UNIT(who_sends_whole_messages_has_huge_pages), UNIT(budget_is_asked_first),
+          UNIT(announced_bytes_are_charged_as_they_come),
           UNIT(room_is_charged_before_it_is_written), UNIT(short_ones_are_within_the_allowance),
 #if !defined(__SANITIZE_THREAD__)
           UNIT(what_is_warm_stays_within_the_budget),
