@@ -46,6 +46,8 @@ To classify a handwritten digit, type in another terminal, in this folder:
 
     curl -s localhost:$http/v2/models/digits/infer -d @build/models-examples/digit.json
 
+Or open http://localhost:$http/ in a browser, choose digits, and draw one.
+
 EOT
     echo "    curl -s localhost:$http/v2/models/digit_words/infer -d @tools/python_models/digit_words/example.json    (a model in Python)"
     echo

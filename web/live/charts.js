@@ -12,7 +12,7 @@ export const short = (value) => {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   for (const [scale, unit] of [[1e9, " G"], [1e6, " M"], [1e3, " k"]])
     if (Math.abs(value) >= 10 * scale || (scale > 1e3 && Math.abs(value) >= scale)) return (value / scale).toFixed(Math.abs(value) >= 100 * scale ? 0 : 1) + unit;
-  return value === 0 ? "0" : Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2);
+  return Number.isInteger(value) ? `${value}` : Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2);
 };
 export const duration = (us) => {
   if (us === null || us === undefined || Number.isNaN(us)) return "–";
@@ -44,7 +44,7 @@ export class Chart {
     this.plot = new uPlot({
       width: Math.max(200, this.figure.clientWidth), height: 170, legend: { show: false }, cursor: { show: false },
       scales: { y: { range: (u, low, high) => [0, Math.max(this.least, high * 1.1)] } },
-      axes: [axis, { ...axis, size: 56, values: (u, ticks) => ticks.map(this.say) }],
+      axes: [{ ...axis, space: 70, values: (u, ticks) => ticks.map((second) => new Date(1000 * second).toLocaleTimeString("en-GB")) }, { ...axis, size: 56, values: (u, ticks) => ticks.map(this.say) }],
       series: [{}, ...this.series.map((name, at) => ({ label: name, stroke: colour(`--series-${at + 1}`), width: 1.75, points: { show: false }, dash: at ? [6, 2 + 2 * at] : undefined }))],
     }, this.data, this.place);
   }

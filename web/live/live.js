@@ -14,8 +14,12 @@ const keys = {
 };
 const ask = async (path, options = {}) => {
   const headers = new Headers(options.headers), key = keys.get("key"), name = keys.get("header-name");
-  if (key) headers.set("X-API-Key", key);
-  if (name) headers.set(name, keys.get("header-value"));
+  try {
+    if (key) headers.set("X-API-Key", key);
+    if (name) headers.set(name, keys.get("header-value"));
+  } catch {
+    throw Object.assign(new Error("The key, or the header given with it, has characters that no header can have"), { status: 401 });
+  }
   const reply = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit", redirect: "error" });
   if (reply.ok) return reply;
   const text = await reply.text();
@@ -119,7 +123,7 @@ const record = (numbers, rates) => {
   showTile("Latency, 99 %", duration(p99));
   showTile("Batch size", short(rates.batch));
   showTile("Waiting", short(rates.pending));
-  showTile("Instances at work", `${rates.busy} of ${rates.instances}`);
+  showTile("Busy instances", `${rates.busy} of ${rates.instances}`);
   showTile("Answered", short(rates.total));
   showTile("Failed", short(rates.failures));
 };

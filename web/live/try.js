@@ -345,7 +345,8 @@ const show = (outputs, asked, parent) => {
   let sentence = "";
   for (const { name, datatype, shape, values } of outputs) {
     const want = asked.find((each) => each.name === name), row = shape[shape.length - 1];
-    element("h3", `${name} · ${datatype} [${shape.join(", ")}]`, parent);
+    const counted = want && want.classes ? `the best ${want.classes} of ${want.of} classes` : `${datatype} [${shape.join(", ")}]`;
+    element("h3", `${name} · ${counted}`, parent);
     let classes = null;
     if (want && want.classes) {
       const parts = values.slice(0, want.classes).map(told), shares = best(parts.map((part) => part.value), parts.map((part) => part.label || part.index));
@@ -400,7 +401,7 @@ export const makeForm = (parent, { path, metadata, config, ask, say }) => {
   }
   const asked = metadata.outputs.map(({ name, datatype, shape }) => {
     const own = config && (config.output || []).find((each) => each.name === name), sizes = shape.map(Number), row = sizes[sizes.length - 1];
-    return { name, datatype, classes: own && own.label_filename && datatype !== "BYTES" && row > 1 ? Math.min(SHOWN, row) : 0 };
+    return { name, datatype, of: row, classes: own && own.label_filename && datatype !== "BYTES" && row > 1 ? Math.min(SHOWN, row) : 0 };
   });
   const run = element("button", "Run", element("div", null, form, "bar"), "main");
   const result = element("div", null, parent);

@@ -111,5 +111,6 @@ void live_files_answer(struct http_exchange *x, const struct live_file *f)
     r->job.finish = live_read_finish;
     x->job = &r->job;
     x->pending = true;
+    worker_told(x->shard->worker, 0);
     helpers_submit(x->shard->front->helpers, &r->job);
 }
