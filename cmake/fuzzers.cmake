@@ -38,7 +38,7 @@ foreach(file IN LISTS fuzzers)
         target_link_options(${target} PRIVATE ${NEREID_LINK_NO_LTO})
         add_test(NAME fuzz.${name} COMMAND ${target} ${corpus})
         set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 300 LABELS fuzz)
-        if(name MATCHES "^(http|grpc)$") # a whole connection serves what it can, whatever fails
+        if(name MATCHES "^(http|http2|grpc)$") # a whole connection serves what it can, whatever fails
             add_test(NAME fuzz.${name}.faults COMMAND ${target} --faults ${corpus})
             set_tests_properties(fuzz.${name}.faults PROPERTIES TIMEOUT 300 LABELS fuzz)
         endif()

@@ -323,6 +323,34 @@ def grpc() -> dict[str, bytes]:
     return seeds
 
 
+def http2() -> dict[str, bytes]:
+    """As grpc(): paths and the bits of variants are in fuzz_http2.c."""
+    infer = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[2],"data":[1,2]}]}'
+    text = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[2],"parameters":{"binary_data_size":8}}]}'
+    recite = b'{"INPUT0":"said","parameters":{"count":5}}'
+    none, get, sized = 0x80, 0x40, 0x10
+    seeds = {
+        "infer": b"\0" + call(1, 0) + data(1, infer, END, DATA) + call(3, 0, 0x04) + data(3, infer, END, DATA),
+        "binary": b"\0" + call(1, 0, 0x01) + data(1, text + bytes(8), END, DATA),
+        "parts": b"\5" + call(1, 0) + data(1, infer[:30], 0, DATA) + bytes([TURN]) + data(1, infer[30:], END, DATA),
+        "sized": b"\0" + call(1, 0, sized) + data(1, infer[:40], END, DATA) + call(3, 0, sized) + data(3, infer, END, DATA),
+        "huge": b"\0" + call(1, 0, 0x20) + data(1, infer, 0, DATA) + call(3, 0, 0x08) + data(3, infer, END, DATA),
+        "gzip": b"\0" + call(1, 0, 0x02) + data(1, gzip.compress(infer, mtime=0), END, DATA) + call(3, 0, 0x02) + data(3, infer, END, DATA),
+        "stream": b"\0" + call(1, 2) + data(1, recite, END, DATA) + call(3, 0) + data(3, infer, END, DATA) + bytes([TURN, RESET, 1]),
+        "later": b"\0" + call(1, 0) + data(1, infer, 0, DATA) + bytes([TURN, TRAILERS, 1]),
+        "reset": b"\0" + call(1, 0) + data(1, infer, 0, DATA) + bytes([RESET, 1]) + call(3, 2) + data(3, recite, END, DATA) + bytes([RESET, 3]),
+        "windows": b"\0" + bytes([FRAME, 4, 0, 0, 0, 6]) + struct.pack(">HI", 4, 3) + call(1, none | 5, get) + bytes([TURN, WINDOW, 1, 0, 1, TURN, WINDOW, 1, 0, 2]),
+        "frames": b"\0" + bytes([FRAME, 6, 0, 0, 0, 8]) + b"12345678" + bytes([FRAME, 1, 0, 1, 0, 2]) + b"\x82\x87" + bytes([FRAME, 9, 4, 1, 0, 1, 0x84]),
+        "raw": RAW,
+        "trifles": b"\0" + bytes([FRAME, 0x42, 0, 0, 0, 0]) * 1001,
+        "no-preface": b"\xffPRI * HTTP/2.0\r\n\r\nSX\r\n\r\n",
+        "http1": b"\xffPOST /v2 HTTP/1.1\r\n\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    }  # fmt: skip
+    for path in range(5, 18):
+        seeds[f"path-{path:02}"] = b"\0" + call(1, none | path, get) + call(3, path) + data(3, b"{}", END, DATA)
+    return seeds
+
+
 CONFIG = b"""name: "m" backend: "identity" max_batch_size: 8
 input [ { name: "a" data_type: TYPE_FP32 dims: [ -1, 3 ] reshape { shape: [ -1 ] } } ]
 output [ { name: "b" data_type: TYPE_STRING dims: 1 label_filename: "l.txt" } ]
@@ -499,6 +527,7 @@ def main() -> None:
     write("infer_pb", infer_pb())
     write("grpc_inbox", grpc_inbox())
     write("grpc", grpc())
+    write("http2", http2())
     write("pb_text", pb_text())
     write("config", {name: b"\2" + text for name, text in pb_text().items()})
     write("config_json", config_json())

@@ -21,6 +21,7 @@ enum slab_kind {
     SLAB_HTTP_EXCHANGE,
     SLAB_HTTP_CONN,
     SLAB_GRPC_STREAM,
+    SLAB_HTTP2_STREAM,
     SLAB_TEST_SMALL, /* used in tests */
     SLAB_TEST,
     SLAB_KINDS,

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define TWO_LENGTHS "Inference-Header-Content-Length is given twice"
+
 #define KNOWN_BYTES 512u /* a longer head is not remembered */
 
 enum field {
@@ -190,7 +192,7 @@ static int on_header_value(llhttp_t *ll, const char *at, size_t len)
             return 0;
         struct http1_value *fresh = http1_value_of(p);
         if (p->field == FIELD_TENSOR_HEADER && fresh->given)
-            return http1_refuse(p, 400, "Inference-Header-Content-Length is given twice");
+            return http1_refuse(p, 400, TWO_LENGTHS);
         fresh->given = true;
         fresh->cut = false;
         fresh->len = 0;
@@ -204,6 +206,36 @@ static int on_header_value(llhttp_t *ll, const char *at, size_t len)
     v->len = (uint8_t)(v->len + (len < room ? len : room));
     v->text[v->len] = '\0';
     return 0;
+}
+
+const char *http1_note(struct http1_head *h, const char *name, size_t name_len, const char *value,
+                       size_t len)
+{
+    struct http1_value *v = &h->tensor_header;
+    switch (http1_field(name, name_len)) {
+    case FIELD_EXPECT:
+        h->expect_continue = true;
+        break;
+    case FIELD_CONTENT_ENCODING:
+        h->content_coding = len < HTTP1_VALUE_BYTES ? coding_find(value, len) : CODING_UNKNOWN;
+        break;
+    case FIELD_ACCEPT_ENCODING:
+        h->accept_coding = http1_accept_coding(value, len);
+        break;
+    case FIELD_TENSOR_HEADER:
+        if (v->given)
+            return TWO_LENGTHS;
+        v->given = true;
+        v->cut = len >= sizeof(v->text);
+        v->len = (uint8_t)(v->cut ? sizeof(v->text) - 1 : len);
+        memcpy(v->text, value, v->len);
+        v->text[v->len] = '\0';
+        break;
+    case FIELD_TRANSFER_ENCODING:
+    case FIELD_OTHER:
+        break;
+    }
+    return NULL;
 }
 
 static bool http1_is_blank(char c)

@@ -131,6 +131,12 @@ void http1_next(struct http1_parser *p);
 /* http1_idle - true if no byte of a message has come yet (except blank lines). */
 bool http1_idle(const struct http1_parser *p);
 
+/* http1_note - for heads that do not come from http1_parse: take what a header says that the
+ * server uses, except for lengths.
+ * returns  why the request must be refused with 400, static; NULL = it need not */
+const char *http1_note(struct http1_head *h, const char *name, size_t name_len, const char *value,
+                       size_t len);
+
 /* http1_accept_coding - the supported coding with the highest weight in an Accept-Encoding
  * value; identity if none is named. */
 enum coding http1_accept_coding(const char *value, size_t len);

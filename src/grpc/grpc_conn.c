@@ -244,7 +244,7 @@ static void grpc_conn_on_ready(struct loop_fd *watch, uint32_t events)
     struct grpc_conn *c = LIST_ITEM(watch, struct grpc_conn, watch);
     events = wire_ready(c->tls, events);
     bool ends = events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP);
-    if (turns_end_later(grpc_conn_loop(c), &c->watch, ends && c->stream_count > CALLS_MANY))
+    if (turns_end_later(grpc_conn_loop(c), &c->watch, ends && c->peer.streams > CALLS_MANY))
         return;
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !read_in(c)) {
         grpc_conn_close(c);
@@ -295,20 +295,12 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *u
     return 0;
 }
 
-static void count_frame(struct grpc_conn *c, const nghttp2_frame_hd *head)
-{
-    if (head->type == NGHTTP2_DATA && head->length >= TURNS_BYTES)
-        turns_make_up(&c->turns, (uint32_t)(head->length / TURNS_WORTH));
-    else
-        turns_add(&c->turns, 1);
-}
-
 static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *user)
 {
     (void)session;
     struct grpc_conn *c = user;
     c->filling = NULL;
-    count_frame(c, head);
+    turns_frame(&c->turns, head->type == NGHTTP2_DATA ? head->length : 0);
     if (head->type == NGHTTP2_DATA) {
         bool plain = !(head->flags & NGHTTP2_FLAG_PADDED);
         c->frame_bytes = plain ? (uint32_t)head->length : 0;
@@ -489,7 +481,7 @@ void grpc_conn_close(struct grpc_conn *c)
     tls_conn_free(c->tls);
     sock_close(c->watch.fd);
     h2_out_fini(&c->out);
-    budget_drop(c->account, c->streams_held * GRPC_STREAM_BYTES);
+    h2_peer_streams_gone(&c->peer, c->account, GRPC_STREAM_BYTES);
     budget_account_close(c->account);
     list_remove(&c->node);
     home->awaited -= !c->late;

@@ -79,8 +79,6 @@ struct grpc_conn {
     /* charged for what the client makes the server hold; NULL until there is a session */
     struct budget_account *account;
     struct list streams;
-    uint32_t stream_count;
-    uint32_t streams_held; /* how many streams the account is charged for: grpc_stream.c */
     /* the stream whose large message continues in the current DATA frame; NULL = none */
     struct grpc_stream *filling;
     uint32_t frame_bytes;  /* length of that frame; 0 if it is padded */

@@ -27,8 +27,6 @@
 
 #define MAGIC 0x47535452u
 
-#define STREAMS_STEP 8u
-
 static const struct slab slab = {.kind = SLAB_GRPC_STREAM,
                                  .object_bytes = sizeof(struct grpc_stream)};
 
@@ -47,24 +45,6 @@ static void on_deadline(struct loop_timer *t)
     end_late(LIST_ITEM(t, struct grpc_stream, timer));
 }
 
-/* The account is charged for the streams of a connection in steps of several streams, so that
- * calls which come one by one cost nothing. */
-static void count_stream(struct grpc_conn *c)
-{
-    if (c->stream_count++ < c->streams_held)
-        return;
-    c->streams_held += STREAMS_STEP;
-    budget_hold(c->account, STREAMS_STEP * GRPC_STREAM_BYTES);
-}
-
-static void count_stream_gone(struct grpc_conn *c)
-{
-    if (--c->stream_count + 2 * STREAMS_STEP > c->streams_held)
-        return;
-    c->streams_held -= STREAMS_STEP;
-    budget_drop(c->account, STREAMS_STEP * GRPC_STREAM_BYTES);
-}
-
 static struct grpc_stream *new_stream(struct grpc_conn *c, int32_t id)
 {
     struct grpc_stream *s = slab_alloc(&slab);
@@ -78,7 +58,7 @@ static struct grpc_stream *new_stream(struct grpc_conn *c, int32_t id)
     list_init(&s->calls);
     list_init(&s->waiting);
     list_append(&c->streams, &s->node);
-    count_stream(c);
+    h2_peer_stream(&c->peer, c->account, GRPC_STREAM_BYTES);
     /* Clients open many calls before they send data. So this frame and one more, such as the one
      * that opens the call's window, are not counted as useless. If the call brings nothing, that
      * is counted when it ends. */
@@ -617,7 +597,7 @@ void grpc_stream_closed(struct grpc_stream *s)
         drop_held(s);
     list_remove(&s->node);
     list_remove(&s->waiting);
-    count_stream_gone(s->conn);
+    h2_peer_stream_gone(&s->conn->peer, s->conn->account, GRPC_STREAM_BYTES);
     if (s->conn->filling == s)
         s->conn->filling = NULL;
     s->conn = NULL;

@@ -4,6 +4,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/slab.h"
+#include "http/http2_answer.h"
+#include "http/http2_conn.h"
+#include "http/http2_stream.h"
 #include "http/http_event.h"
 #include "http/http_exchange.h"
 #include "http/http_out.h"
@@ -49,6 +52,12 @@ static time_ns shorter(time_ns a, time_ns b)
     return a < b ? a : b;
 }
 
+/* Whether some of what may become the preface of HTTP/2 came. */
+static bool unsure(const struct http_conn *c)
+{
+    return c->preface && c->preface != HTTP_CONN_NO_PREFACE;
+}
+
 /* How long the current wait may last; TIME_NEVER while only the model is waited for. */
 static time_ns http_conn_limit(const struct http_conn *c)
 {
@@ -61,7 +70,7 @@ static time_ns http_conn_limit(const struct http_conn *c)
         return draining ? shorter(DRAIN_STALL, p->stall) : p->stall;
     if (c->in_flight || c->phase == HTTP_PHASE_TURN)
         return TIME_NEVER;
-    if (http1_idle(&c->parser))
+    if (http1_idle(&c->parser) && !unsure(c))
         return draining ? c->patience : p->idle;
     return draining ? shorter(DRAIN_HEAD, p->head) : p->head;
 }
@@ -77,7 +86,7 @@ static void expect_within(struct http_conn *c, time_ns limit)
 
 void http_conn_wait(struct http_conn *c)
 {
-    time_ns limit = http_conn_limit(c);
+    time_ns limit = c->h2 ? TIME_NEVER : http_conn_limit(c);
     if (limit != TIME_NEVER)
         expect_within(c, limit);
 }
@@ -132,6 +141,10 @@ static void on_timer(struct loop_timer *t)
 {
     struct http_conn *c = LIST_ITEM(t, struct http_conn, timer);
     time_ns now = loop_now(http_conn_loop(c));
+    if (c->h2) {
+        http2_conn_due(c);
+        return;
+    }
     if (c->ended && !c->asked)
         ask_whether_there(c);
     if (http_conn_limit(c) != TIME_NEVER && now >= c->since + http_conn_limit(c))
@@ -158,6 +171,10 @@ static bool takes_messages(const struct http_conn *c)
 
 void http_conn_watch(struct http_conn *c)
 {
+    if (c->h2) {
+        http2_conn_watch(c);
+        return;
+    }
     bool put_off = c->phase == HTTP_PHASE_TURN;
     bool more = !put_off && !c->ended && (c->phase != HTTP_PHASE_HEAD || takes_messages(c));
     bool out = c->backlog || (put_off && c->unread <= TURNS_UNREAD);
@@ -167,12 +184,17 @@ void http_conn_watch(struct http_conn *c)
         expect_within(c, patience_of(c)->stall);
 }
 
-static void orphan_exchanges(struct http_conn *c)
+void http_conn_orphan(struct http_line *l)
 {
+    struct http_conn *c = l->conn;
     struct list *node;
-    while ((node = list_pop(&c->line.exchanges))) {
+    while ((node = list_pop(&l->exchanges))) {
         struct http_exchange *x = LIST_ITEM(node, struct http_exchange, node);
+        c->in_flight--;
+        c->unread -= x->held;
+        c->event_bytes -= x->event_bytes;
         x->conn = NULL;
+        x->line = NULL;
         if (x->job)
             helpers_cancel(x->job);
         if (x->request)
@@ -180,7 +202,6 @@ static void orphan_exchanges(struct http_conn *c)
         else if (!x->pending)
             http_exchange_free(x);
     }
-    c->in_flight = 0;
 }
 
 void http_conn_kill(struct http_conn *c)
@@ -193,7 +214,9 @@ void http_conn_kill(struct http_conn *c)
     tls_conn_free(c->tls);
     c->tls = NULL;
     sock_close(c->fd.fd);
-    orphan_exchanges(c);
+    http_conn_orphan(&c->line);
+    if (c->h2)
+        http2_conn_abandon(c->h2);
     loop_later(http_conn_loop(c), LOOP_PHASE_FLUSH, &c->flush);
 }
 
@@ -206,6 +229,7 @@ static void conn_free(struct http_conn *c)
     err_free(c->body.error);
     mem_free(c->held);
     http_out_drop(c->backlog);
+    http2_conn_free(c->h2);
     budget_drop(c->account, c->held_len);
     budget_account_close(c->account);
     http1_fini(&c->parser);
@@ -223,6 +247,10 @@ static void http_conn_on_flush(struct loop_task *t)
         conn_free(c);
         return;
     }
+    if (c->h2) {
+        http2_conn_flush(c);
+        return;
+    }
     http_out_flush(c);
     if (!c->held)
         turns_share_done(&c->share, http_conn_loop(c), HTTP_CONN_READ_MOST);
@@ -230,13 +258,37 @@ static void http_conn_on_flush(struct loop_task *t)
 
 bool http_conn_lags(const struct http_line *l)
 {
-    return l->conn->backlog;
+    return l->stream ? http2_answer_lags(l->stream) : l->conn->backlog != NULL;
 }
 
 void http_conn_answered(struct http_conn *c, const struct http_exchange *x)
 {
-    if (x->line->exchanges.next == &x->node)
-        loop_later(http_conn_loop(c), LOOP_PHASE_FLUSH, &c->flush);
+    if (x->line->exchanges.next != &x->node)
+        return;
+    if (x->line->stream)
+        http2_stream_ready(x->line->stream);
+    loop_later(http_conn_loop(c), LOOP_PHASE_FLUSH, &c->flush);
+}
+
+bool http_conn_is_told(const struct http_conn *c, const struct http_route *route)
+{
+    return c->shard->front->service->tells >> route->kind & 1;
+}
+
+bool http_conn_may_tell(const struct http_conn *c)
+{
+    return c->unread <= TURNS_UNREAD && worker_may_tell(c->shard->worker);
+}
+
+void http_conn_of_use(struct http_conn *c, const struct http_route *route)
+{
+    c->turns = 0;
+    if (!http_conn_is_told(c, route))
+        c->told = 0;
+    if (c->proven)
+        return;
+    c->proven = true;
+    turns_stranger_known(&c->shard->strangers);
 }
 
 bool http_conn_owes(const struct http_conn *c)
@@ -272,7 +324,7 @@ void http_conn_finish(struct http_conn *c)
     c->phase = HTTP_PHASE_IGNORE;
     c->lingering = true;
     c->since = loop_now(http_conn_loop(c));
-    orphan_exchanges(c);
+    http_conn_orphan(&c->line);
     http_conn_watch(c);
     http_conn_wait(c);
 }
@@ -284,6 +336,10 @@ static void http_conn_on_ready(struct loop_fd *fd, uint32_t events)
     bool many = (events & (EPOLLHUP | EPOLLERR)) && c->in_flight > IN_FLIGHT_MANY;
     if (turns_end_later(http_conn_loop(c), &c->fd, many))
         return;
+    if (c->h2) {
+        http2_conn_ready(c, events);
+        return;
+    }
     if (events & EPOLLOUT)
         http_out_continue(c);
     if (!c->dead && c->phase == HTTP_PHASE_TURN && !c->backlog)
@@ -345,6 +401,10 @@ void http_conn_drain(struct http_conn *c)
     time_ns now = loop_now(http_conn_loop(c));
     if (c->dead || c->lingering)
         return;
+    if (c->h2) {
+        http2_conn_drain(c);
+        return;
+    }
     if (now > c->since + RECENT)
         c->patience = DRAIN_IDLE;
     c->since = now;

@@ -1,6 +1,7 @@
 #pragma once
-/* One HTTP/1.1 connection on its worker's loop: what it waits for, and for how long. http_read
- * reads the messages, http_out writes the answers, in order. Worker's thread only. */
+/* One HTTP connection on its worker's loop: what it waits for, and for how long. http_read
+ * reads the messages, http_out writes the answers, in order; once a client speaks HTTP/2,
+ * http2_conn does both. Worker's thread only. */
 #include "base/list.h"
 #include "codec/http1.h"
 #include "http/http_body.h"
@@ -15,6 +16,8 @@
 struct budget_account;
 struct http_backlog;
 struct http_exchange;
+struct http2_conn;
+struct http2_stream;
 struct http_shard;
 struct tls_conn;
 
@@ -33,14 +36,20 @@ enum http_phase {
     HTTP_PHASE_CHUNKS,  /* in a chunked body */
     HTTP_PHASE_DISCARD, /* body.left bytes of a body that is dropped are still to come */
     HTTP_PHASE_TURN,    /* a head was read whose answer is made in a later turn */
+    HTTP_PHASE_FRAMES,  /* the client speaks HTTP/2 */
     HTTP_PHASE_IGNORE,  /* the last message was read; later bytes are dropped */
 };
 
 /* Where answers go, each after those before it. */
 struct http_line {
     struct http_conn *conn;
-    struct list exchanges; /* not written yet, oldest first */
+    struct http2_stream *stream; /* NULL = HTTP/1.1 */
+    struct list exchanges;       /* not written yet, oldest first */
+    time_ns begun; /* when the message that is received began; 0 = it came in one read */
 };
+
+/* As http_conn.preface: no preface of HTTP/2 can come any more. */
+#define HTTP_CONN_NO_PREFACE UINT8_MAX
 
 struct http_conn {
     struct loop_fd fd; /* first member; the connection is found through it */
@@ -48,18 +57,19 @@ struct http_conn {
     struct loop_timer timer;
     struct list node; /* linked into the shard's connections */
     struct http_shard *shard;
-    struct tls_conn *tls; /* NULL = plain: net/tls/wire.h */
-    struct http_line line;
-    uint32_t in_flight; /* exchanges that are not written yet */
+    struct tls_conn *tls;  /* NULL = plain: net/tls/wire.h */
+    struct http_line line; /* of HTTP/1.1 */
+    struct http2_conn *h2; /* NULL = HTTP/1.1 */
+    uint32_t in_flight;    /* exchanges that are not written yet */
     enum http_phase phase;
-    bool proven;  /* a whole message came */
-    bool closing; /* the front end stops: a message that has begun is the last one */
-    bool dead;    /* the socket is closed; freed at the end of the turn */
-    bool ended;   /* the client closed its side: it sends no more, but may still read */
-    bool asked;   /* an ended client was asked whether it is still there */
+    uint8_t preface; /* bytes of the preface of HTTP/2 that the client began with */
+    bool proven;     /* a whole message came */
+    bool closing;    /* the front end stops: a message that has begun is the last one */
+    bool dead;       /* the socket is closed; freed at the end of the turn */
+    bool ended;      /* the client closed its side: it sends no more, but may still read */
+    bool asked;      /* an ended client was asked whether it is still there */
     /* everything is written and the server's side is closed: waiting for the client to close */
     bool lingering;
-    time_ns begun;            /* when a message of several reads began; 0 = there is none */
     time_ns since;            /* when the current wait began, or last made progress */
     time_ns patience;         /* while the front end stops: how long it waits for a request */
     int low_water;            /* the current SO_RCVLOWAT */
@@ -100,6 +110,16 @@ void http_conn_drain(struct http_conn *c);
 /* http_conn_ended - the client closed its side. Nothing more is read. The connection continues
  * while answers are outstanding. */
 void http_conn_ended(struct http_conn *c);
+
+/* http_conn_orphan - nobody waits for the answers of a line: its requests are cancelled. */
+void http_conn_orphan(struct http_line *l);
+
+/* http_conn_is_told - true if the answer of a route describes the server.
+ * http_conn_may_tell - true if such an answer may be made in this turn.
+ * http_conn_of_use - a whole message for a route came. */
+bool http_conn_is_told(const struct http_conn *c, const struct http_route *route);
+bool http_conn_may_tell(const struct http_conn *c);
+void http_conn_of_use(struct http_conn *c, const struct http_route *route);
 
 /* http_conn_owes - true if messages that were received completely, or may have been, are not
  * answered yet. */

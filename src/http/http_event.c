@@ -17,7 +17,7 @@
 
 static bool in_chunks(const struct http_exchange *stream)
 {
-    return !stream->explicit_keep_alive; /* HTTP/1.0 has none */
+    return !stream->explicit_keep_alive && !stream->framed; /* HTTP/1.0 and HTTP/2 have none */
 }
 
 void http_event_begin(struct http_exchange *x)
@@ -25,7 +25,7 @@ void http_event_begin(struct http_exchange *x)
     x->part = HTTP_PART_END;
     x->status = 200;
     x->content_type = TYPE;
-    if (in_chunks(x))
+    if (!x->explicit_keep_alive)
         return;
     x->keep_alive = false;
     http_read_no_more(x->conn);

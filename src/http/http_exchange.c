@@ -32,8 +32,12 @@ static struct http_exchange *insert_exchange(struct http_line *l, struct list *b
 {
     struct http_conn *c = l->conn;
     struct http_exchange *x = slab_alloc(&slab);
-    *x = (struct http_exchange){
-        .magic = HTTP_EXCHANGE_MAGIC, .conn = c, .line = l, .keep_alive = true, .shard = c->shard};
+    *x = (struct http_exchange){.magic = HTTP_EXCHANGE_MAGIC,
+                                .conn = c,
+                                .line = l,
+                                .keep_alive = true,
+                                .shard = c->shard,
+                                .framed = l->stream != NULL};
     http_conn_account(c);
     list_insert_before(before, &x->node);
     c->in_flight++;

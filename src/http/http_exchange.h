@@ -66,6 +66,7 @@ struct http_exchange {
     bool keep_alive;          /* the connection continues after it */
     bool head_only;           /* the answer to HEAD */
     bool explicit_keep_alive; /* HTTP/1.0 must be told that the connection continues */
+    bool framed;              /* HTTP/2: the connection knows where an answer ends */
     bool counted;             /* counted as a request in flight */
     bool begun;               /* of a stream: the event with the head was made */
     bool given_up;            /* of a stream: its client is too slow, no event follows */

@@ -1,6 +1,7 @@
 #include "http/http_front.h"
 
 #include "base/mem.h"
+#include "http/http2_conn.h"
 #include "http/http_conn.h"
 #include "http/http_cors.h"
 #include "http/http_shard.h"
@@ -59,6 +60,16 @@ struct http_patience http_front_patience(uint32_t head, uint32_t stall, uint32_t
                                   .ended = ENDED};
 }
 
+struct err *http_front_init_h2(struct http_front *f)
+{
+    if (nghttp2_session_callbacks_new(&f->h2_callbacks) != 0 ||
+        nghttp2_option_new(&f->h2_options) != 0)
+        return err_new(STATUS_UNAVAILABLE, "no memory for HTTP/2");
+    http2_conn_callbacks(f->h2_callbacks);
+    http2_conn_options(f->h2_options);
+    return NULL;
+}
+
 struct err *http_front_open(struct server *s, const struct http_service *service,
                             const char *address, uint16_t port, bool reuse, const struct door *door,
                             struct http_front **ret)
@@ -86,8 +97,8 @@ struct err *http_front_open(struct server *s, const struct http_service *service
     }
     if (service->open)
         service->open(f);
-    struct err *e = NULL;
-    if (service->inference && !service->size_type)
+    struct err *e = http_front_init_h2(f);
+    if (!e && service->inference && !service->size_type)
         e = forward_new("http-header-forward-pattern", s->options->http_header_pattern,
                         &f->forward);
     f->guard = (struct guard){
@@ -205,7 +216,10 @@ void http_front_free(struct http_front *f)
         tls_conn_home_fini(&f->shards[i].tls);
         front_metrics_free(f->shards[i].metrics);
         mem_free(f->shards[i].json_memory);
+        mem_free(f->shards[i].batch);
     }
+    nghttp2_session_callbacks_del(f->h2_callbacks);
+    nghttp2_option_del(f->h2_options);
     helpers_free(f->helpers);
     forward_free(f->forward);
     http_cors_free(f->cors);

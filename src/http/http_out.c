@@ -128,6 +128,24 @@ static void count_answer(struct http_exchange *x, uint64_t bytes)
         http_exchange_counted(x, x->streamed + bytes);
 }
 
+void http_out_begin(struct http_out *o)
+{
+    if (!o->text)
+        o->text = mem_alloc(HTTP_OUT_BYTES);
+    o->used = o->count = 0;
+    o->bytes = 0;
+}
+
+void http_out_write(struct http_exchange *x, size_t room, struct http_out *o)
+{
+    uint64_t before = o->bytes;
+    if (room > HTTP_OUT_BYTES)
+        write_large(x, room, o);
+    else
+        o->used += http_answer_write(x, o->text + o->used, o);
+    count_answer(x, o->bytes - before);
+}
+
 /* True if the next answer is the last outstanding one, and the connection ends: nothing more is
  * read, or the front end stops and no new message has begun. */
 static bool owes_one(const struct http_conn *c)
@@ -146,10 +164,7 @@ static bool owes_one(const struct http_conn *c)
  * connection. */
 static bool http_out_gather(struct http_conn *c, struct http_out *o, struct list *batch)
 {
-    if (!o->text)
-        o->text = mem_alloc(HTTP_OUT_BYTES);
-    o->used = o->count = 0;
-    o->bytes = 0;
+    http_out_begin(o);
     while (!list_empty(&c->line.exchanges) && o->count < PIECES_AT_ONCE) {
         struct http_exchange *x = LIST_ITEM(c->line.exchanges.next, struct http_exchange, node);
         if (!x->done)
@@ -164,12 +179,7 @@ static bool http_out_gather(struct http_conn *c, struct http_out *o, struct list
         list_remove(&x->node);
         list_append(batch, &x->node);
         c->in_flight--;
-        uint64_t before = o->bytes;
-        if (room > HTTP_OUT_BYTES)
-            write_large(x, room, o);
-        else
-            o->used += http_answer_write(x, o->text + o->used, o);
-        count_answer(x, o->bytes - before);
+        http_out_write(x, room, o);
         if (!x->keep_alive)
             return true;
     }

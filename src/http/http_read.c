@@ -2,6 +2,7 @@
 
 #include "base/budget.h"
 #include "base/mem.h"
+#include "http/http2_conn.h"
 #include "http/http_body.h"
 #include "http/http_conn.h"
 #include "http/http_exchange.h"
@@ -43,7 +44,7 @@ static void set_low_water(struct http_conn *c)
 static void end_body(struct http_conn *c)
 {
     http_body_end(&c->body);
-    c->begun = 0;
+    c->line.begun = 0;
     if (c->low_water > 1 && !c->dead) {
         c->low_water = 1;
         sock_low_water(c->fd.fd, 1);
@@ -73,27 +74,6 @@ static bool is_last(const struct http_conn *c, const struct http_exchange *x)
     return !x->keep_alive || c->closing;
 }
 
-static bool asks_to_be_told(const struct http_conn *c)
-{
-    return c->shard->front->service->tells >> c->route.kind & 1;
-}
-
-static void of_use(struct http_conn *c)
-{
-    c->turns = 0;
-    if (!asks_to_be_told(c))
-        c->told = 0;
-    if (c->proven)
-        return;
-    c->proven = true;
-    turns_stranger_known(&c->shard->strangers);
-}
-
-static bool may_tell(const struct http_conn *c)
-{
-    return c->unread <= TURNS_UNREAD && worker_may_tell(c->shard->worker);
-}
-
 /* Gives a whole message to the service. Then the parser is ready for the next. */
 static void http_read_serve(struct http_conn *c, char *body, size_t len)
 {
@@ -107,7 +87,7 @@ static void http_read_serve(struct http_conn *c, char *body, size_t len)
     if (x->access)
         x->access->in_bytes = len;
     c->phase = HTTP_PHASE_HEAD;
-    of_use(c);
+    http_conn_of_use(c, &c->route);
     c->shard->front->service->serve(x, &m);
     http1_next(&c->parser);
     if (c->body.buf)
@@ -157,7 +137,7 @@ static void serve_without_body(struct http_conn *c)
     if (unread)
         x->keep_alive = false;
     else
-        of_use(c);
+        http_conn_of_use(c, &c->route);
     bool last = is_last(c, x);
     struct http_message m = {.head = &c->parser.head, .route = &c->route};
     c->shard->front->service->serve(x, &m);
@@ -205,7 +185,7 @@ static size_t begin_admitted(struct http_conn *c, char *data, size_t n)
     if (h->expect_continue && !n && h->minor > 0)
         promise_to_read(c);
     c->phase = h->chunked ? HTTP_PHASE_CHUNKS : HTTP_PHASE_BODY;
-    c->begun = c->since;
+    c->line.begun = c->since;
     http_conn_wait(c);
     return h->chunked ? 0 : http_body_take(&c->body, data, n);
 }
@@ -218,13 +198,15 @@ static size_t begin_message(struct http_conn *c, char *data, size_t n)
         drop_refused(c, x);
         return 0;
     }
-    if (asks_to_be_told(c) && !may_tell(c)) {
+    if (http_conn_is_told(c, &c->route) && !http_conn_may_tell(c)) {
         http1_keep(&c->parser);
         c->phase = HTTP_PHASE_TURN;
         return 0;
     }
     return begin_admitted(c, data, n);
 }
+
+static void consume(struct http_conn *c, char *data, size_t n);
 
 /* There is no room for the body, or it is too long. */
 static void fail_body(struct http_conn *c)
@@ -265,10 +247,54 @@ static size_t take_chunks(struct http_conn *c, const char *data, size_t n)
     return used;
 }
 
+/* Which versions a client may speak that said by TLS which it speaks. */
+static bool may_speak(const struct http_conn *c, enum tls_abi_protocol protocol)
+{
+    enum tls_abi_protocol said = c->tls ? c->tls->session->protocol : TLS_ABI_PROTOCOL_NONE;
+    return said == TLS_ABI_PROTOCOL_NONE || said == protocol;
+}
+
+/* The first bytes of a connection, which may be the preface of HTTP/2. Returns true once it is
+ * known that they belong to a head of HTTP/1.1; *ret_used bytes are dealt with if not. */
+static bool take_preface(struct http_conn *c, const char *data, size_t n, size_t *ret_used)
+{
+    static const char preface[] = NGHTTP2_CLIENT_MAGIC;
+    size_t had = c->preface;
+    size_t most = NGHTTP2_CLIENT_MAGIC_LEN - had;
+    size_t len = n < most ? n : most;
+    *ret_used = len;
+    bool same = may_speak(c, TLS_ABI_PROTOCOL_H2) && memcmp(data, preface + had, len) == 0;
+    if (same && len < most) {
+        c->preface = (uint8_t)(had + len);
+        c->since = loop_now(c->shard->worker->loop);
+        http_conn_wait(c);
+        return false;
+    }
+    c->preface = HTTP_CONN_NO_PREFACE;
+    if (same && http2_conn_begin(c)) {
+        c->phase = HTTP_PHASE_FRAMES;
+        http2_conn_take(c, preface, NGHTTP2_CLIENT_MAGIC_LEN);
+        return false;
+    }
+    if (same || !may_speak(c, TLS_ABI_PROTOCOL_HTTP1)) {
+        http_conn_kill(c);
+        return false;
+    }
+    if (!had)
+        return true;
+    char first[NGHTTP2_CLIENT_MAGIC_LEN]; /* they were the beginning of a head after all */
+    memcpy(first, preface, had);
+    *ret_used = 0;
+    consume(c, first, had);
+    return false;
+}
+
 static size_t take_head(struct http_conn *c, char *data, size_t n)
 {
     size_t used;
     bool idle = http1_idle(&c->parser);
+    if (c->preface != HTTP_CONN_NO_PREFACE && !take_preface(c, data, n, &used))
+        return used;
     enum http1_event event = http1_parse(&c->parser, data, n, &used);
     if (idle && !http1_idle(&c->parser)) /* more than blank lines came */
         c->since = loop_now(c->shard->worker->loop);
@@ -326,7 +352,7 @@ static char *take_held(struct http_conn *c, size_t *ret_len)
  * one. */
 static void begin_no_more(struct http_conn *c)
 {
-    if (!c->in_flight || c->held || c->phase == HTTP_PHASE_TURN)
+    if (!c->in_flight || c->held || c->h2 || c->phase == HTTP_PHASE_TURN)
         return;
     c->closing = true;
     if (c->phase == HTTP_PHASE_DISCARD || (c->phase == HTTP_PHASE_HEAD && http1_idle(&c->parser)))
@@ -359,6 +385,9 @@ static void consume(struct http_conn *c, char *data, size_t n)
         case HTTP_PHASE_TURN:
             http_read_hold(c, data, n);
             return;
+        case HTTP_PHASE_FRAMES:
+            http2_conn_take(c, data, n);
+            break;
         case HTTP_PHASE_IGNORE:
             break;
         }
@@ -391,7 +420,7 @@ void http_read_resume(struct http_conn *c)
 
 void http_read_turn(struct http_conn *c)
 {
-    if (!may_tell(c))
+    if (!http_conn_may_tell(c))
         return;
     char none[HTTP_BODY_PADDING] = {0};
     size_t len;

@@ -17,6 +17,9 @@ struct forward;
 struct helpers;
 struct listener;
 struct worker;
+struct h2_batch;
+struct nghttp2_option;
+struct nghttp2_session_callbacks;
 
 /* If at most this many connections of a worker send chunks at the same time, they are treated
  * like all others. */
@@ -30,6 +33,7 @@ struct http_shard {
     struct list conns;
     struct front_metrics *metrics;
     struct http_out out;
+    struct h2_batch *batch; /* of HTTP/2; NULL until first used */
     struct tls_home tls;
     char *json_memory;  /* memory for parsing small texts; NULL until first used */
     uint32_t strangers; /* turns.h */
@@ -62,8 +66,10 @@ struct http_front {
     struct http_shard *shards; /* one per worker */
     struct forward *forward;   /* forwards headers as parameters; NULL = none */
     struct guard guard;
-    struct http_cors *cors;  /* what pages of other origins may do; NULL = nothing */
-    bool collect;            /* all headers are needed */
+    struct http_cors *cors; /* what pages of other origins may do; NULL = nothing */
+    bool collect;           /* all headers are needed */
+    struct nghttp2_session_callbacks *h2_callbacks; /* http_front_init_h2 */
+    struct nghttp2_option *h2_options;
     struct helpers *helpers; /* for large compressed messages */
     /* rank LEAF; `settled` is signalled when a connection or a shard's message is gone */
     struct mutex lock;
@@ -71,6 +77,9 @@ struct http_front {
     unsigned mails; /* messages to shards in flight; guarded by lock */
     bool stopped;
 };
+
+/* http_front_init_h2 - make what all sessions of HTTP/2 share. */
+struct err *http_front_init_h2(struct http_front *f);
 
 /* http_front_gone - a connection of the shard was closed and freed. */
 void http_front_gone(struct http_shard *s);

@@ -99,6 +99,15 @@ static inline void turns_make_up(uint32_t *count, uint32_t n)
     *count -= n < *count ? n : *count;
 }
 
+/* turns_frame - a frame of HTTP/2 came, with this much data. */
+static inline void turns_frame(uint32_t *count, size_t data)
+{
+    if (data >= TURNS_BYTES)
+        turns_make_up(count, (uint32_t)(data / TURNS_WORTH));
+    else
+        turns_add(count, 1);
+}
+
 /* If more than this is still to come of a message, other connections do not wait for its next
  * piece, however many such messages there are. */
 #define TURNS_LONG ((size_t)256 << 10)

@@ -8,7 +8,7 @@
 
 /* ALPN protocols. gRPC clients always offer h2, and gRPC libraries close a connection on which
  * the server did not select it; so h2 is required there. */
-static const struct tls_protocols of_http = {"\x08http/1.1", false};
+static const struct tls_protocols of_http = {"\x02h2\x08http/1.1", false};
 static const struct tls_protocols of_grpc = {"\x02h2", true};
 
 bool secure_asked(const struct options *o)

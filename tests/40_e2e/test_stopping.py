@@ -19,7 +19,7 @@ import pytest
 import tritonclient.grpc
 import witness
 from harness import h2frames as h2
-from harness import metrics, procfs, rawgrpc, rawhttp
+from harness import http2, metrics, procfs, rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, KINDS, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
@@ -251,6 +251,18 @@ class HttpCall:
         return answer.status == 200 and len(answer.json()["outputs"][0]["data"]) == 4
 
 
+class Http2Call:
+    def __init__(self, server: Server):
+        self.connection = http2.Connection(server.http)
+        self.connection.begin("POST", "/v2/models/slow/infer", ROW)
+
+    def answered(self) -> bool:
+        call = self.connection.finish(1)
+        goodbyes = [each for each in self.connection.finish_by_connection() if each.kind == h2.GOAWAY]
+        told = [(int.from_bytes(each.payload[:4], "big"), int.from_bytes(each.payload[4:8], "big")) for each in goodbyes]
+        return call.headers[":status"] == "200" and told == [(2**31 - 1, 0), (1, 0)]
+
+
 class GrpcCall:
     def __init__(self, server: Server):
         self.connection = h2.Connection(server.grpc)
@@ -264,13 +276,13 @@ class GrpcCall:
         return call.trailers["grpc-status"] == "0" and len(answer.raw_output_contents[0]) == 16
 
 
-@pytest.mark.parametrize("call", [HttpCall, GrpcCall], ids=["http", "grpc"])
-def test_all_that_is_in_flight_is_answered(gated: Nereid, board: Board, call: type[HttpCall | GrpcCall]) -> None:
+@pytest.mark.parametrize("call", [HttpCall, Http2Call, GrpcCall], ids=["http", "http2", "grpc"])
+def test_all_that_is_in_flight_is_answered(gated: Nereid, board: Board, call: type[HttpCall | Http2Call | GrpcCall]) -> None:
     """SIGTERM with a request under way on each of 64 connections: two instance threads hold batches of four, the others wait in the
     queue, and all of them are answered well."""
     board.model("slow", "{ count: 2 kind: KIND_CPU }", extra="dynamic_batching { preferred_batch_size: [ 4 ] }\n", batch=4, gated=True)
     gated.options |= THREADS | {"exit-timeout-secs": "100"}
-    protocol = "http" if call is HttpCall else "grpc"
+    protocol = "grpc" if call is GrpcCall else "http"
     server = gated.start()
     try:
         calls = [call(server) for _ in range(IN_FLIGHT)]

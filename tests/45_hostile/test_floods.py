@@ -10,10 +10,15 @@ from collections.abc import Iterator
 import pytest
 
 from harness import h2frames as h2
+from harness import http2
 from siege import FULL, Siege, Step, nothing
 
 INFER = "/inference.GRPCInferenceService/ModelInfer"
-BLOCK = h2.header_block(h2.call_headers(INFER))
+# What opens a stream on each port that speaks HTTP/2.
+BLOCKS = {
+    "grpc": h2.header_block(h2.call_headers(INFER)),
+    "http": h2.header_block(http2.fields("POST", "/v2/models/id_fp32/infer")),
+}
 FRAMES = 400_000 if FULL else 60_000  # at most, of a flood that must be ended before
 PING = h2.frame(h2.PING, 0, 0, bytes(8))
 SEND_BUFFER = 16384  # so little of a flood lies here unread: of what was sent, the server has had all but the first hundred KiB
@@ -23,68 +28,68 @@ def streams() -> Iterator[int]:
     return iter(range(1, 2 * FRAMES, 2))
 
 
-def resets() -> Iterator[bytes]:
+def resets(block: bytes) -> Iterator[bytes]:
     cancel = struct.pack(">I", 8)
     for stream in streams():
-        yield h2.frame(h2.HEADERS, h2.END_HEADERS, stream, BLOCK) + h2.frame(h2.RST_STREAM, 0, stream, cancel)
+        yield h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block) + h2.frame(h2.RST_STREAM, 0, stream, cancel)
 
 
-def made_resets() -> Iterator[bytes]:
+def made_resets(block: bytes) -> Iterator[bytes]:
     """The server is made to reset the streams itself: a window update of nothing is an error of the stream."""
     for stream in streams():
-        yield h2.frame(h2.HEADERS, h2.END_HEADERS, stream, BLOCK) + h2.frame(
+        yield h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block) + h2.frame(
             h2.WINDOW_UPDATE, 0, stream, bytes(4)
         )
 
 
-def pings() -> Iterator[bytes]:
+def pings(block: bytes) -> Iterator[bytes]:
     for _ in range(FRAMES):
         yield PING
 
 
-def settings() -> Iterator[bytes]:
+def settings(block: bytes) -> Iterator[bytes]:
     for i in range(FRAMES):
         yield h2.settings({h2.INITIAL_WINDOW_SIZE: 65535 + i % 2})
 
 
-def many_settings() -> Iterator[bytes]:
+def many_settings(block: bytes) -> Iterator[bytes]:
     entry = struct.pack(">HI", h2.INITIAL_WINDOW_SIZE, 65535)
     for _ in range(FRAMES):
         yield h2.frame(h2.SETTINGS, 0, 0, entry * 100)
 
 
-def continuations() -> Iterator[bytes]:
-    yield h2.frame(h2.HEADERS, 0, 1, BLOCK)
+def continuations(block: bytes) -> Iterator[bytes]:
+    yield h2.frame(h2.HEADERS, 0, 1, block)
     piece = h2.header_block([("x-a", "b" * 1000)])
     for _ in range(FRAMES):
         yield h2.frame(h2.CONTINUATION, 0, 1, piece)
 
 
-def empty_continuations() -> Iterator[bytes]:
-    yield h2.frame(h2.HEADERS, 0, 1, BLOCK)
+def empty_continuations(block: bytes) -> Iterator[bytes]:
+    yield h2.frame(h2.HEADERS, 0, 1, block)
     for _ in range(FRAMES):
         yield h2.frame(h2.CONTINUATION, 0, 1)
 
 
-def unknown_frames() -> Iterator[bytes]:
+def unknown_frames(block: bytes) -> Iterator[bytes]:
     """Frames of a type that nobody knows must be passed over: they are no error, but so many are useless."""
     for _ in range(FRAMES):
         yield h2.frame(0x42, 0, 0, b"12345678")
 
 
-def empty_data() -> Iterator[bytes]:
-    yield h2.frame(h2.HEADERS, h2.END_HEADERS, 1, BLOCK)
+def empty_data(block: bytes) -> Iterator[bytes]:
+    yield h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block)
     for _ in range(FRAMES):
         yield h2.frame(h2.DATA, 0, 1)
 
 
-def padding() -> Iterator[bytes]:
-    yield h2.frame(h2.HEADERS, h2.END_HEADERS, 1, BLOCK)
+def padding(block: bytes) -> Iterator[bytes]:
+    yield h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block)
     for _ in range(FRAMES):
         yield h2.frame(h2.DATA, h2.PADDED, 1, bytes([3]) + bytes(3))
 
 
-def priorities() -> Iterator[bytes]:
+def priorities(block: bytes) -> Iterator[bytes]:
     for i in range(FRAMES):
         yield h2.frame(2, 0, 2 * i + 1, struct.pack(">IB", 0, 16))
 
@@ -97,8 +102,9 @@ ENDED += [unknown_frames, empty_data, padding, priorities]
 class Flood:
     """One connection after the other, each flooded until the server ends it or the frames are used up."""
 
-    def __init__(self, address: str, frames: object):
+    def __init__(self, address: str, block: bytes, frames: object):
         self.address = address
+        self.block = block
         self.frames = frames
         self.ended = 0
         self.used_up = 0
@@ -122,7 +128,7 @@ class Flood:
 
     def _batches(self) -> Iterator[bytes]:
         batch = b""
-        for frame in self.frames():  # type: ignore[operator]
+        for frame in self.frames(self.block):  # type: ignore[operator]
             batch += frame
             if len(batch) > 16384:
                 yield batch
@@ -173,8 +179,9 @@ class Flood:
         for frames in ENDED
     ],
 )
-def test_flood(siege: Siege, frames: object) -> None:
-    flood = Flood(siege.server.grpc, frames)
+@pytest.mark.parametrize("port", BLOCKS)
+def test_flood(siege: Siege, frames: object, port: str) -> None:
+    flood = Flood(getattr(siege.server, port), BLOCKS[port], frames)
     siege.honest_meanwhile(flood.attack)
     deadline = time.monotonic() + 120
     with flood.attack() as step:
@@ -185,15 +192,16 @@ def test_flood(siege: Siege, frames: object) -> None:
     assert flood.used_up == 0, f"{FRAMES} frames were taken"
 
 
-def test_streams_over_the_limit(siege: Siege) -> None:
-    """Calls that never send their message: those over the limit are refused, the rest wait."""
-    count, limit = 3000, 1024
+@pytest.mark.parametrize(("port", "limit"), [("grpc", 1024), ("http", 256)])
+def test_streams_over_the_limit(siege: Siege, port: str, limit: int) -> None:
+    """Requests that never send their body: those over the limit are refused, the rest wait."""
+    count = 3000
 
     @contextlib.contextmanager
     def waiting() -> Iterator[Step]:
-        with h2.Connection(siege.server.grpc) as connection:
+        with h2.Connection(getattr(siege.server, port)) as connection:
             for stream in range(1, 2 * count, 2):
-                connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, BLOCK))
+                connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, BLOCKS[port]))
             while sum(call.reset == 7 for call in connection.calls.values()) < count - limit:  # REFUSED_STREAM
                 connection.read()
             connection.send(PING)

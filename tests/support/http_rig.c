@@ -163,6 +163,7 @@ struct http_rig *http_rig_new(uint32_t max_connections)
     f->patience = http_front_patience(60, 60, 600);
     f->patience.ended = http_rig_ended;
     f->service = &service;
+    unit_succeeds(http_front_init_h2(f));
     mutex_init(&f->lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&f->settled);
     f->shards = mem_zalloc(HTTP_RIG_WORKERS * sizeof(*f->shards));

@@ -201,7 +201,7 @@ static void http_infer_trace(struct http_exchange *x, const struct http_message 
     x->trace = tracing_begin(w->tracing, v->name, parent, state);
     if (!x->trace)
         return;
-    tracing_mark(x->trace, "HTTP_RECV_START", x->conn->begun ? x->conn->begun : r->times.start);
+    tracing_mark(x->trace, "HTTP_RECV_START", x->line->begun ? x->line->begun : r->times.start);
     tracing_mark(x->trace, "HTTP_RECV_END", r->times.start);
     tracing_follow(x->trace, r, v->name, v->number);
 }

@@ -1,5 +1,6 @@
 #include "net/h2/h2_peer.h"
 
+#include "base/budget.h"
 #include "base/log.h"
 #include "net/h2/h2_out.h"
 
@@ -8,6 +9,8 @@
 /* The most bytes in a frame of the server, if the client accepts frames that large. */
 #define MAX_DATA_BYTES     262144u
 #define DEFAULT_DATA_BYTES 16384u
+
+#define STREAMS_STEP 8u
 
 static const uint8_t goodbye_ping[8] = "goodbye";
 
@@ -106,6 +109,30 @@ int h2_peer_sent(struct h2_peer *p, nghttp2_session *session, const nghttp2_fram
     if (frame->hd.type == NGHTTP2_GOAWAY && p->retiring && !p->said_goodbye)
         nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, goodbye_ping);
     return 0;
+}
+
+/* The account is charged in steps of several streams, so that calls which come one by one cost
+ * nothing. */
+void h2_peer_stream(struct h2_peer *p, struct budget_account *account, size_t bytes)
+{
+    if (p->streams++ < p->streams_held)
+        return;
+    p->streams_held += STREAMS_STEP;
+    budget_hold(account, STREAMS_STEP * bytes);
+}
+
+void h2_peer_stream_gone(struct h2_peer *p, struct budget_account *account, size_t bytes)
+{
+    if (--p->streams + 2 * STREAMS_STEP > p->streams_held)
+        return;
+    p->streams_held -= STREAMS_STEP;
+    budget_drop(account, STREAMS_STEP * bytes);
+}
+
+void h2_peer_streams_gone(struct h2_peer *p, struct budget_account *account, size_t bytes)
+{
+    budget_drop(account, p->streams_held * bytes);
+    p->streams_held = 0;
 }
 
 void h2_peer_of_use(struct h2_peer *p)

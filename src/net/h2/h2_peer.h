@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct budget_account;
 struct h2_batch;
 struct h2_out;
 
@@ -36,11 +37,13 @@ struct h2_peer_limits {
 struct h2_peer {
     const char *protocol; /* for the log; static */
     struct h2_frames frames;
-    uint32_t settings; /* SETTINGS frames since the last message */
-    bool greeted;      /* the client's SETTINGS came */
-    bool retiring;     /* it was told that the connection will end */
-    bool expelled;     /* it broke a rule, and was told so */
-    bool said_goodbye; /* it was told which stream is the last */
+    uint32_t streams;      /* open ones */
+    uint32_t streams_held; /* how many of them the connection's account is charged for */
+    uint32_t settings;     /* SETTINGS frames since the last message */
+    bool greeted;          /* the client's SETTINGS came */
+    bool retiring;         /* it was told that the connection will end */
+    bool expelled;         /* it broke a rule, and was told so */
+    bool said_goodbye;     /* it was told which stream is the last */
 };
 
 /* h2_peer_init - a new connection. */
@@ -73,6 +76,15 @@ ssize_t h2_peer_data_bytes(uint64_t left, int32_t session_window, int32_t stream
  * return  what the callback must return */
 int h2_peer_received(struct h2_peer *p, nghttp2_session *session, const nghttp2_frame *frame);
 int h2_peer_sent(struct h2_peer *p, nghttp2_session *session, const nghttp2_frame *frame);
+
+/* h2_peer_stream - the client opened a stream.
+ * h2_peer_stream_gone - it is closed.
+ * h2_peer_streams_gone - the connection ends, and so do all of them.
+ * account  of the connection
+ * bytes    what a stream takes */
+void h2_peer_stream(struct h2_peer *p, struct budget_account *account, size_t bytes);
+void h2_peer_stream_gone(struct h2_peer *p, struct budget_account *account, size_t bytes);
+void h2_peer_streams_gone(struct h2_peer *p, struct budget_account *account, size_t bytes);
 
 /* h2_peer_of_use - a whole message came. */
 void h2_peer_of_use(struct h2_peer *p);
