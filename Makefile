@@ -10,7 +10,7 @@ BACKENDS ?=
 export BACKENDS HTTP_PORT GRPC_PORT METRICS_PORT FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run build check test test-long bench install wheel lint format fuzz cov clean
+.PHONY: help run build check test test-long bench install wheel deb lint format fuzz cov clean
 
 help: ## this list
 	@echo "make <target>:"
@@ -42,6 +42,9 @@ install: build ## install under PREFIX (default /opt/tritonserver); BACKENDS=NAM
 wheel: build ## the package for Python with the server inside: build/dist/nereid-*.whl; what is in it, and its size
 	@tools/build.sh release nereid_package
 	@bindings/python/build_wheel.py build/dist
+
+deb: build ## a Debian package with a systemd service: build/dist/nereid_*.deb; BACKENDS as above
+	@tools/deb.sh build/dist
 
 lint: ## clang-tidy, cppcheck and the compiler's static analyser
 	@tools/lint.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # setup.sh - install what is missing for one or more purposes.
 #
-#   tools/setup.sh GROUP...      GROUP: run, python, test, bench, lint, fuzz, cov, others, or a backend of tools/packages/backends.list
+#   tools/setup.sh GROUP...      GROUP: run, python, test, bench, lint, fuzz, cov, others, debian, or a backend of tools/packages/backends.list
 #
 # Debian packages come from the machine's own apt configuration (tools/packages/<group>.apt),
 # libraries that the distribution has too old are unpacked under build/deps from a newer suite of
@@ -36,9 +36,10 @@ groups_of() {
     fuzz) echo run fuzz ;;
     cov) echo run test cov ;;
     others) echo run others ;;
+    debian) echo run debian ;;
     *)
         known_backends | grep -qx -- "$1" ||
-            die "'$1' is no group" "known groups: run python test bench lint fuzz cov others" $(known_backends)
+            die "'$1' is no group" "known groups: run python test bench lint fuzz cov others debian" $(known_backends)
         echo run "$1"
         ;;
     esac

@@ -1,6 +1,6 @@
 #!/bin/bash
 # setup_deploy.sh - install the tools that look at deploy/ into build/deploy, out of tests/54_deploy/tools: helm, promtool and kubeconform are
-# Go modules, the schemas of Kubernetes come in a Python package, those of the operator of Prometheus in a Go module. All of it is pinned and
+# Go modules, the schemas of Kubernetes and of bills of materials come in Python packages, those of the operator of Prometheus in a Go module. All of it is pinned and
 # checked by hash. A stamp remembers what was built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,10 +25,12 @@ setup_schemas() {
     rm -rf "$OUT/schemas" "$OUT/wheels"
     quietly schemas "$PYTHON" -m pip download -q --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
         -r "$SOURCES/deploy.lock" -d "$OUT/wheels"
+    rm -rf "$OUT/cyclonedx"
+    "$PYTHON" -m zipfile -e "$OUT"/wheels/cyclonedx_python_lib-*.whl "$OUT/cyclonedx"
     (cd "$OUT/module" && go mod download -json "$OPERATOR") >"$OUT/operator.json" || die "downloading $OPERATOR" "see $OUT/operator.json"
     found=$("$PYTHON" -c 'import json, sys; told = json.load(open(sys.argv[1])); print(told["Sum"], told["Dir"])' "$OUT/operator.json")
     [ "${found%% *}" = "$OPERATOR_SUM" ] || die "$OPERATOR is not the module that this script pins" "its sum should be $OPERATOR_SUM"
-    "$PYTHON" "$SOURCES/schemas.py" "$OUT"/wheels/*.whl "${found#* }/jsonnet/prometheus-operator" "$OUT/schemas"
+    "$PYTHON" "$SOURCES/schemas.py" "$OUT"/wheels/kubernetes_validate-*.whl "${found#* }/jsonnet/prometheus-operator" "$OUT/schemas"
 }
 
 build_once tools/setup_deploy.sh "$SOURCES" setup_go setup_schemas

@@ -82,6 +82,8 @@ BESIDE = [
     # Not in tools/run_tests.py: the address sanitizer itself sometimes fails when OpenVINO's threads end with the process.
     of_folder("backends-dev", "backends that are there when asked for, under these sanitizers", "52_backends", DEV, "dev", OURS),
     Stage("others-build", "build: models that others made, fetched", run_tests.script("could not be fetched", "tools/setup.sh", "others")),
+    Stage("debian-build", "install: what makes a clean Debian in a directory", run_tests.script("could not be installed", "tools/setup.sh", "debian")),
+    of_folder("debian", "the Debian package in a clean Debian: installed, upgraded under load, removed", "56_debian", ("debian-build", *RELEASE), "release"),
     of_folder("others", "models that others made, beside their runtimes", "55_others", ("others-build", *RELEASE), "release"),
     Stage("sims", "simulations with many seeds", simulations("release"), RELEASE, seconds=NIGHT),
     Stage("sims-dev", "the same under these sanitizers", simulations("dev"), DEV, seconds=NIGHT),

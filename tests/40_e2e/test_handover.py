@@ -1,69 +1,21 @@
 """A server takes the place of another one on the same ports, while clients ask: every request has its answer."""
 
 import contextlib
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import grpc
-import numpy as np
 import pytest
-from harness import ports, rawgrpc, rawhttp
+from harness import ports, rawhttp
+from harness.askers import Client, crowd
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 
-BODY = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[2],"data":[1,2]}]}'
-RAW = np.array([1, 2], np.float32).tobytes()
-CALL = rawgrpc.infer_request("one", [("INPUT0", "FP32", [2], RAW)]).SerializeToString()
 # Loading takes a second: the backend is asked once before.
 WARM = """
     parameters [ { key: "execute_delay_ms" value: { string_value: "1000" } } ]
     model_warmup [ { name: "first" batch_size: 1 inputs { key: "INPUT0" value: { data_type: TYPE_FP32 dims: [ 2 ] zero_data: true } } } ]
 """
-
-
-class Client(threading.Thread):
-    """Asks again and again until it is told to end, on a new connection every few requests. Whatever is no answer is noted."""
-
-    def __init__(self, http_port: int, grpc_port: int, per_connection: int):
-        super().__init__()
-        self.http_port, self.grpc_port, self.per_connection = http_port, grpc_port, per_connection
-        self.answered = 0
-        self.lost: list[str] = []
-        self.over = threading.Event()
-
-    def connection(self) -> None:
-        raise NotImplementedError
-
-    def run(self) -> None:
-        while not self.over.is_set():
-            try:
-                self.connection()
-            except (OSError, grpc.RpcError, AssertionError) as error:
-                self.lost.append(f"{error!r} after {self.answered}")
-
-
-class Http(Client):
-    def connection(self) -> None:
-        with rawhttp.Connection(HOST, self.http_port) as connection:
-            for _ in range(self.per_connection):
-                answer = connection.ask("POST", "/v2/models/one/infer", body=BODY)
-                assert answer.status == 200, answer
-                self.answered += 1
-                if self.over.is_set() or answer.header("Connection") == "close":
-                    return
-
-
-class Grpc(Client):
-    def connection(self) -> None:
-        with grpc.insecure_channel(f"{HOST}:{self.grpc_port}", options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
-            call = channel.unary_unary(f"/{rawgrpc.SERVICE}/ModelInfer")
-            for _ in range(self.per_connection):
-                call(CALL, timeout=60)
-                self.answered += 1
-                if self.over.is_set():
-                    return
 
 
 class Shared(Nereid):
@@ -109,7 +61,7 @@ def goes_on(server: Nereid, *clients: Client) -> None:
 
 def test_every_request_is_answered_while_servers_take_turns(repository: Repository) -> None:
     first = Shared(repository.path).start()
-    clients = [kind(Shared.shared_http, Shared.shared_grpc, count) for kind in (Http, Grpc) for count in (1, 100000)]
+    clients = crowd(Shared.shared_http, Shared.shared_grpc)
     with asked(*clients):
         goes_on(first, *clients)
         for _ in range(3):

@@ -1,0 +1,109 @@
+"""A clean Debian in a directory, made of the archive's packages, and started with its own systemd."""
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from harness import paths
+
+HERE = Path(__file__).resolve().parent
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+_prctl = ctypes.CDLL(None).prctl
+
+
+def run(*argv: object, within: float = 300, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run([str(each) for each in argv], capture_output=True, text=True, check=False, timeout=within, env={**os.environ, **(env or {})})
+    assert done.returncode == 0, f"{argv}: status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def archive() -> str:
+    """The Debian archive that this machine is configured with."""
+    found = [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]
+    text = "\n".join(path.read_text() for path in found if path.is_file())
+    places = re.findall(r"^(?:deb (?:\[.*?\] )?|URIs: *)(\S+/debian/?)(?:\s|$)", text, re.MULTILINE)
+    assert places, "no Debian archive in /etc/apt"
+    return places[0]
+
+
+def suite() -> str:
+    return re.findall(r"^VERSION_CODENAME=(\w+)", Path("/etc/os-release").read_text(), re.MULTILINE)[0]
+
+
+def make(root: Path, packages: list[str]) -> None:
+    """Debian's packages of priority required, apt, systemd, and these."""
+    source = f"deb [signed-by={KEYRING}] {archive()} {suite()} main"
+    include = ",".join(["systemd", "systemd-sysv", *packages])
+    paths.need(Path("/usr/bin/mmdebstrap"), "tools/setup.sh debian")
+    run("mmdebstrap", "--mode=root", "--variant=apt", f"--include={include}", suite(), root, source, within=600, env={"LC_ALL": "C"})
+
+
+def _ends_with_parent() -> None:
+    _prctl(1, signal.SIGKILL)
+
+
+class Machine:
+    """Started on entering, killed on leaving."""
+
+    def __init__(self, root: Path):
+        self.root = root
+
+    def __enter__(self) -> Self:
+        argv = ["unshare", "--mount", "--pid", "--fork", "--uts", "--ipc", "--net", "--cgroup", "--kill-child", "bash", str(HERE / "machine.sh"), str(self.root)]
+        self.console = self.root.with_suffix(".console")
+        with self.console.open("wb") as log:
+            self.outer = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_ends_with_parent)
+        self._until(lambda: self._first() != 0, "the first process")
+        self._until(lambda: self.ask("systemctl", "is-system-running").stdout.strip() in ("running", "degraded"), "systemd")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if first := self._first():
+            os.kill(first, signal.SIGKILL)  # the whole of it ends with its first process
+        self.outer.wait(60)
+
+    def _until(self, there: object, what: str) -> None:
+        for _ in range(600):
+            if there():  # type: ignore[operator]
+                return
+            assert self.outer.poll() is None, self.console.read_text()
+            time.sleep(0.1)  # allowed: another system starts, and tells nobody
+        raise AssertionError(f"{what} did not come up:\n{self.console.read_text()}")
+
+    def _first(self) -> int:
+        """Its process 1, once that is systemd."""
+        try:
+            children = Path(f"/proc/{self.outer.pid}/task/{self.outer.pid}/children").read_text().split()
+            name = Path(f"/proc/{children[0]}/comm").read_text().strip() if children else ""
+        except FileNotFoundError:
+            return 0
+        return int(children[0]) if name == "systemd" else 0
+
+    def _enter(self) -> list[str]:
+        return ["nsenter", "-t", str(self._first())]
+
+    def ask(self, *argv: object) -> subprocess.CompletedProcess[str]:
+        """Runs a command in it."""
+        whole = [*self._enter(), "-m", "-p", "-n", "-u", "-i", "-C", "-r", "-w", "/usr/bin/env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"]
+        whole += ["DEBIAN_FRONTEND=noninteractive", "SYSTEMD_PAGER=", *map(str, argv)]
+        return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=300, stdin=subprocess.DEVNULL)
+
+    def run(self, *argv: object) -> str:
+        done = self.ask(*argv)
+        assert done.returncode == 0, f"{argv}: status {done.returncode}\n{done.stdout}{done.stderr}\n{self.journal()}"
+        return done.stdout
+
+    def journal(self) -> str:
+        return self.ask("systemctl", "status", "--no-pager", "-n", "40", "nereid", "nereid-next").stdout
+
+    def neighbour(self, *argv: object) -> "subprocess.Popen[str]":
+        """A program of this machine in the network of that one."""
+        whole = [*self._enter(), "-n", sys.executable, *map(str, argv)]
+        return subprocess.Popen(whole, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=_ends_with_parent)
