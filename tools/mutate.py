@@ -323,7 +323,7 @@ def mutate(options: argparse.Namespace) -> int:
 def ask(preset: str, test: str) -> str | None:
     """Runs a test of tests/mutants.list in the copied tree: None if it passes, else the end of its output."""
     if test.startswith("tests/"):
-        return build(preset, *FOR_PYTHON) or pytest(preset, [test], *(() if preset == "release" else OURS))
+        return build(preset, *FOR_PYTHON) or pytest(preset, [test])
     return build(preset, target_of(test), *PLUGINS) or ctest(preset, [test])
 
 
