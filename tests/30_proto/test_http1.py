@@ -210,7 +210,7 @@ def test_what_could_be_read_in_two_ways_is_refused(nereid: Server, name: str) ->
         b"\0\1\2\3\r\n\r\n",
         b"GET\r\n\r\n",
         b"GET / HTTP/9.9\r\n\r\n",
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSX\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01",
     ],
 )
