@@ -111,6 +111,49 @@ def http() -> dict[str, bytes]:
     return seeds
 
 
+def clouds() -> dict[str, bytes]:
+    """Of the first byte: 0 SageMaker, 1 Vertex AI, 2 Vertex AI before its model is chosen, 3 the list of SageMaker's models."""
+
+    def to(path: str, body: bytes = b"", *headers: str, method: str = "POST") -> bytes:
+        return f"{method} {path} HTTP/1.1\r\n{''.join(f'{header}{chr(13)}{chr(10)}' for header in headers)}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+    size = f"json-header-size={len(BINARY_JSON)}"
+    sagemaker, vertex = (f"Content-Type: application/vnd.{name}-triton.binary+json;{size}" for name in ("sagemaker", "vertex-ai"))
+    models = to("/models", b'{"model_name":"a","url":"/opt/ml/models/a/model"}', "X-Amzn-SageMaker-Target-Model: a.tar.gz")
+    redirects = ["v2/models/m", "/v2/health/live", "v2/models/m/infer", "metrics", "v2/repository/models/m/load", "v2/systemsharedmemory/status", "../x"]
+    return {
+        "sagemaker": b"\0" + to("/ping", method="GET") + to("/invocations", FP32_JSON) + to("/invocations?x", BINARY, sagemaker),
+        "sagemaker-pieces": b"\x0c" + to("/invocations", BINARY, sagemaker, "Content-Encoding: gzip", f"Inference-Header-Content-Length: {len(BINARY)}"),
+        "models": b"\0" + models + to("/models", method="GET") + to("/models/a", method="GET") + to("/models/a/invoke", FP32_JSON) + to("/models/a", method="DELETE"),
+        "models-wrong": b"\0" + to("/models/") + to("/models//", method="GET") + to("/models/a/b/invoke", b"{}") + to("/modelsx") + to("/models/a/invoke", method="PUT"),
+        "vertex": b"\1" + to("/health", method="GET") + to("/predict", STRING_JSON) + to("/predict", BINARY, vertex),
+        "vertex-redirects": b"\1" + b"".join(to("/predict", FP32_JSON, f"X-Vertex-Ai-Triton-Redirect: {each}") for each in redirects),
+        "vertex-wrong": b"\1" + to("/predict", method="GET") + to("/predict", BINARY, vertex.replace("size=", "size=x")) + to("/other"),
+        "vertex-early": b"\2" + to("/health", method="GET") + to("/predict", STRING_JSON) + to("/predict", b"", "X-Vertex-Ai-Triton-Redirect: v2"),
+        "list": b"\3" + b"\0a\0" + b"\3\0" + b"\2a\0" + b"\0a\0" + b"\4b\0" + b"\4c\0" + b"\5a\0" + b"\1a\0" + b"\x10d\0" + b'\0e"\n\xff\0' + b"\3\0" + b"\x08f\0",
+    }
+
+
+def zstd_body() -> dict[str, bytes]:
+    """Of the first byte: 1 compressed by the target, 2 in a chunk, 4 the answer may be compressed, from 8 on the model."""
+    packed = zstd.compress(FP32_JSON)
+    return {
+        "same": b"\1\0" + FP32_JSON,
+        "same-chunk": b"\x0f\0" + BATCH_JSON,
+        "same-pieces": b"\x11\7" + STRING_JSON,
+        "same-not": b"\1\0" + b"[" * 200,
+        "whole": b"\0\0" + packed,
+        "pieces": b"\4\5" + packed,
+        "chunk": b"\2\0" + packed,
+        "frames": b"\0\0" + zstd.skippable(b"x") + zstd.compress(FP32_JSON[:30], size=0, sum=1) + zstd.compress(FP32_JSON[30:]),
+        "window": b"\0\0" + zstd.windowed(zstd.compress(FP32_JSON, size=0), 23),
+        "window-too-large": b"\0\0" + zstd.windowed(zstd.compress(FP32_JSON, size=0), 31),
+        "cut": b"\0\0" + packed[:-3],
+        "more": b"\0\0" + packed + b"{}",
+        "size": b"\0\0" + zstd.compress(bytes(100000)),
+    }
+
+
 def generate() -> dict[str, bytes]:
     """Of the first byte: 1 a stream, 2 to 8 the model, 16 HTTP/1.0, 32 twice, 64 gone; the second is the size of the pieces."""
     said = b'{"id":"1","INPUT0":"a \\"word\\"\\n\\u00e9","count":%d,"fail_at":%d}'
@@ -546,6 +589,8 @@ def main() -> None:
     write("netdef", netdef())
     write("regions", regions())
     write("generate", generate())
+    write("clouds", clouds())
+    write("zstd_body", zstd_body())
     write("labels", {"lines": b"a\nb b\r\n\nlast", "ended": b"one\ntwo\n", "return": b"a\rb\r\n\r", "nul": b"a\0b\n"})
     write("tls", tls())
     setting = pb.TraceSettingRequest(model_name="m")
