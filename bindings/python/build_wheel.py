@@ -28,6 +28,7 @@ ROOT = HERE.parent.parent
 SYSTEM = re.compile(r"^(lib(c|m|dl|pthread|rt|resolv|gcc_s|stdc\+\+|asan|ubsan|tsan)\.so\.\d+|ld-linux.*)$")  # and sanitizers' runtimes
 EPOCH = (1980, 1, 1, 0, 0, 0)
 LEFT_OUT = ("include/", "share/", "bin/tritonserver")
+PAGES = ("share/nereid/live/", "share/nereid/report/")  # for browsers
 
 
 def run(*argv: object) -> str:
@@ -81,7 +82,7 @@ def bring_libraries(package: Path) -> list[Path]:
 
 def licences(stage: Path, taken: list[Path], target: Path) -> None:
     """Those of what is inside, and of Debian's libraries."""
-    shutil.copytree(stage / "share" / "nereid", target)
+    shutil.copytree(stage / "share" / "nereid", target, ignore=shutil.ignore_patterns("live", "report"))
     for source in taken:
         owner = re.match(r"^([^:]+)", run("dpkg", "-S", f"*/{source.name}"))
         copyright_file = Path("/usr/share/doc") / (owner[1] if owner else "") / "copyright"
@@ -103,7 +104,7 @@ def stage(tree: Path, folder: Path) -> tuple[Path, str]:
     shutil.copytree(HERE / "nereid", package, ignore=shutil.ignore_patterns("__pycache__"))
     for path in sorted(installed.rglob("*")):
         name = str(path.relative_to(installed))
-        if path.is_file() and not name.startswith(LEFT_OUT):
+        if path.is_file() and (name.startswith(PAGES) or not name.startswith(LEFT_OUT)):
             (package / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, package / name)
     run("cmake", "--install", tree, "--prefix", package, "--strip", "--component", "package")

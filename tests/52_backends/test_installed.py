@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import paths
+from harness import paths, rawhttp
 from harness.servers import Nereid
 
 from clients import ask
@@ -72,6 +72,8 @@ def test_a_staged_installation_serves_from_where_it_was_put(tmp_path: Path) -> N
     log = tmp_path / "log"
     with Installed(paths.ROOT / "build" / "models", {"log-file": str(log), "cache-config": "local,size=65536"}) as server:
         found = ask(server, "grpc", "digits", {"image": np.zeros((1, 64), np.float32)})["logits"]
+        for path in ("/", "/nereid/live.js", "/nereid/uPlot.js"):
+            assert rawhttp.get(server.http, path).status == 200, path
     assert found.shape == (1, 10)
     told = log.read_text()
     for folder in ("backends", "caches"):

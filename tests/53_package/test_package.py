@@ -28,7 +28,7 @@ def test_wheel_holds_the_server_and_needs_numpy_alone(wheel: Path, tmp_path: Pat
         metadata = archive.read(next(name for name in names if name.endswith("/METADATA"))).decode()
         archive.extractall(tmp_path)
     assert re.findall(r"^Requires-Dist: (.*)$", metadata, re.MULTILINE) == ["numpy>=1.23"]
-    for each in ("_core.abi3.so", "py.typed", "bin/nereid", "lib/libtritonserver.so", "backends/python/libtriton_python.so"):
+    for each in ("_core.abi3.so", "py.typed", "bin/nereid", "lib/libtritonserver.so", "backends/python/libtriton_python.so", "share/nereid/live/live.html"):
         assert f"nereid/{each}" in names
     assert "nereid/backends/onnxruntime/libonnxruntime.so.1" in names
     # Whatever a file of it needs lies in it or on every Debian.
