@@ -3,8 +3,10 @@
 import base64
 import contextlib
 import json
+import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +24,25 @@ SHARE = 0.005  # of a processor, at most, for a page that is open
 SEVEN = [[(0.3, 0.2), (0.7, 0.2), (0.6, 0.4), (0.5, 0.6), (0.42, 0.85)]]
 ONE = [[(0.5, 0.15), (0.5, 0.85)]]
 ZERO = [[(0.5, 0.12), (0.36, 0.2), (0.3, 0.5), (0.36, 0.8), (0.5, 0.88), (0.64, 0.8), (0.7, 0.5), (0.64, 0.2), (0.5, 0.12)]]
+
+
+# Says each word back; "for ever" until nobody listens.
+COUNTS = """
+import numpy as np
+import triton_python_backend_utils as pb
+
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            text = pb.get_input_tensor_by_name(request, "text").as_numpy()[0].decode()
+            sender = request.get_response_sender()
+            words = iter(lambda: "again", None) if text == "for ever" else text.split()
+            for word in words:
+                if request.is_cancelled():
+                    break
+                sender.send(pb.InferenceResponse([pb.Tensor("word", np.array([word.encode()], dtype=object))]))
+            sender.send(flags=pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -365,6 +386,28 @@ def test_a_sequence_is_given_its_number(browser: Browser, tmp_path: Path) -> Non
         said = run(page)
         assert said.startswith("Failed: ") and "sequence 1" in said, said
         page.complaints.clear()  # the browser notes each answer that is an error
+
+
+def test_a_model_that_answers_many_times(browser: Browser, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    folder = repository.model("counts", """
+        name: "counts" backend: "python" max_batch_size: 0
+        input [ { name: "text" data_type: TYPE_STRING dims: [ 1 ] } ] output [ { name: "word" data_type: TYPE_STRING dims: [ 1 ] } ]
+        model_transaction_policy { decoupled: true }""")
+    (folder / "1" / "model.py").write_text(COUNTS)
+    environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}  # a Python that has numpy
+    with Nereid(repository.path, env=environment) as server, browser.page(url(server)) as page:
+        choose(page, "counts")
+        page.until("document.querySelector('#detail textarea')")
+        page.value("document.querySelector('#detail textarea').value = '<i>one</i> two three'")
+        assert run(page).startswith("3 responses, after ")
+        assert page.value("[...document.querySelectorAll('.responses li')].map((each) => each.textContent)") == ["word: <i>one</i>", "word: two", "word: three"]
+        page.value("document.querySelector('#detail textarea').value = 'for ever'")
+        page.click("#detail form button.main")
+        page.until("document.querySelectorAll('.responses li').length > 3")
+        page.click("#detail form button.main + button")
+        page.until("document.querySelector('#said').textContent === 'Failed: stopped'")
+        page.until(f"{tile('Waiting')} === '0' && {tile('Busy instances')}.startsWith('0')")
 
 
 def test_looking_costs_next_to_nothing(crowd: Server) -> None:

@@ -4,6 +4,7 @@ import { answer, elements, encode, isWhole, lengthAndBytes, numbers, request, re
 
 const PAD = 224;
 const SHOWN = 10; // classes of an answer
+const STREAMED = 500; // responses of a stream
 let count = 0;
 const labelled = (text, control, parent) => {
   control.id = control.id || `field-${++count}`;
@@ -295,7 +296,7 @@ class Field {
     if (this.pad) {
       const { width, height, channels, first } = this.form;
       const shape = this.own.length < 3 ? this.own : first ? [channels, height, width] : [height, width, channels];
-      return { ...tell, shape: this.batched ? [1, ...shape] : shape, bytes: encode(this.pad.values(), this.datatype) };
+      return { ...tell, shape: this.batched ? [1, ...shape] : shape, bytes: encode(this.pad.values(), this.datatype), values: this.pad.values() };
     }
     if (this.file) {
       if (!this.file.files[0]) throw new Error("choose a file");
@@ -304,7 +305,7 @@ class Field {
     if (this.optional && !this.text.value.trim()) return null;
     const values = this.datatype === "BYTES" ? this.text.value.split("\n") : numbers(this.text.value, this.datatype);
     const shape = resolve(this.own.some((size) => size < 0) ? open : this.batched ? [-1, ...this.own] : open, values.length);
-    return this.datatype === "BYTES" ? { ...tell, shape, strings: values } : { ...tell, shape, bytes: encode(values, this.datatype) };
+    return this.datatype === "BYTES" ? { ...tell, shape, strings: values, values } : { ...tell, shape, bytes: encode(values, this.datatype), values };
   }
 }
 
@@ -384,6 +385,38 @@ const timeline = (before, after, took, parent) => {
   }
 };
 
+// The events of a stream, each as what it holds.
+async function* events(reply) {
+  const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ""; ; ) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    text += value;
+    const parts = text.split("\n\n");
+    text = parts.pop();
+    for (const part of parts) if (part.startsWith("data:")) yield JSON.parse(part.slice(5));
+  }
+}
+// What a model that answers as often as it likes (decoupled) says, response by response.
+const showStream = async (reply, parent) => {
+  const list = element("ol", null, parent, "responses");
+  let count = 0;
+  for await (const { id, model_name: model, model_version: version, error, ...outputs } of events(reply)) {
+    if (error) throw new Error(error);
+    if (++count <= STREAMED) element("li", Object.entries(outputs).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("   "), list);
+  }
+  if (count > STREAMED) element("p", `… ${count - STREAMED} more`, parent, "hint");
+  return count === 1 ? "1 response" : `${count} responses`;
+};
+const flat = (inputs) => {
+  const body = {};
+  for (const { name, values } of inputs) {
+    if (!values) throw new Error(`Input ${name}: this model answers with a stream, which takes no files`);
+    body[name] = values.map((value) => (typeof value === "bigint" ? Number(value) : value));
+  }
+  return JSON.stringify(body);
+};
+
 // Makes the form of a model in `parent`. ask(path, options) is fetch with the keys; say(text) tells what happened.
 export const makeForm = (parent, { path, metadata, config, ask, say }) => {
   const form = element("form", null, parent), batched = Boolean(config && config.max_batch_size > 0);
@@ -403,7 +436,12 @@ export const makeForm = (parent, { path, metadata, config, ask, say }) => {
     const own = config && (config.output || []).find((each) => each.name === name), sizes = shape.map(Number), row = sizes[sizes.length - 1];
     return { name, datatype, of: row, classes: own && own.label_filename && datatype !== "BYTES" && row > 1 ? Math.min(SHOWN, row) : 0 };
   });
-  const run = element("button", "Run", element("div", null, form, "bar"), "main");
+  const buttons = element("div", null, form, "bar"), run = element("button", "Run", buttons, "main"), stop = element("button", "Stop", buttons);
+  stop.type = "button";
+  stop.hidden = true;
+  let stopping = new AbortController();
+  stop.addEventListener("click", () => stopping.abort());
+  const streams = Boolean(config && config.model_transaction_policy && config.model_transaction_policy.decoupled);
   const result = element("div", null, parent);
   result.setAttribute("role", "region");
   result.setAttribute("aria-label", "Answer of the model");
@@ -428,9 +466,15 @@ export const makeForm = (parent, { path, metadata, config, ask, say }) => {
         throw new Error(`Input ${field.name}: ${error.message}`);
       }
     }
+    if (streams) {
+      const begun = performance.now(), body = flat(inputs);
+      const sentence = await showStream(await ask(`${path}/generate_stream`, { method: "POST", body, signal: stopping.signal }), result);
+      say(`${sentence}, after ${duration((performance.now() - begun) * 1000)}`);
+      return;
+    }
     const parameters = sequence ? { sequence_id: Number(sequence.id.value), sequence_start: sequence.start.checked, sequence_end: sequence.end.checked } : null;
     const message = request(inputs, asked, parameters), before = await statistics(), begun = performance.now();
-    const reply = await ask(`${path}/infer`, { method: "POST", ...message }), buffer = await reply.arrayBuffer(), took = (performance.now() - begun) * 1000;
+    const reply = await ask(`${path}/infer`, { method: "POST", ...message, signal: stopping.signal }), buffer = await reply.arrayBuffer(), took = (performance.now() - begun) * 1000;
     const outputs = answer(buffer, reply.headers.get("Inference-Header-Content-Length"));
     result.replaceChildren();
     const sentence = show(outputs, asked, result), after = before && await statistics();
@@ -440,13 +484,16 @@ export const makeForm = (parent, { path, metadata, config, ask, say }) => {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     run.disabled = true;
+    stopping = new AbortController();
+    stop.hidden = false;
     result.replaceChildren();
     try {
       await send();
     } catch (error) {
-      fail(error.message);
+      fail(error.name === "AbortError" ? "stopped" : error.message);
     }
     run.disabled = false;
+    stop.hidden = true;
     run.focus();
   });
 };
