@@ -10,7 +10,7 @@ BACKENDS ?=
 export BACKENDS HTTP_PORT GRPC_PORT METRICS_PORT FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run build check test test-long bench install wheel deb lint format fuzz cov clean
+.PHONY: help run build check test test-long bench install wheel deb image lint format fuzz cov clean
 
 help: ## this list
 	@echo "make <target>:"
@@ -45,6 +45,9 @@ wheel: build ## the package for Python with the server inside: build/dist/nereid
 
 deb: build ## a Debian package with a systemd service: build/dist/nereid_*.deb; BACKENDS as above
 	@tools/deb.sh build/dist
+
+image: build ## a container image, as a directory in the layout of OCI: build/dist/image; BACKENDS as above
+	@build/venv/bin/python tools/image.py build/dist/image
 
 lint: ## clang-tidy, cppcheck and the compiler's static analyser
 	@tools/lint.sh

