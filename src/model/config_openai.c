@@ -82,7 +82,7 @@ static struct err *find_io(const struct reading *r, const char *member, yyjson_v
 {
     const char *kind = input ? "an input" : "an output";
     if (!yyjson_is_str(v))
-        return BAD(r, "'%s': expected the name of %s, found a %s", member, kind,
+        return BAD(r, "'%s': expected the name of %s, found %s", member, kind,
                    yyjson_get_type_desc(v));
     const char *name = yyjson_get_str(v);
     int32_t at = input ? config_input(r->cfg, name, yyjson_get_len(v))
@@ -110,7 +110,7 @@ static struct err *read_role(const struct reading *r, const struct role *role, b
 static struct err *read_members(struct reading *r, yyjson_val *v)
 {
     if (!yyjson_is_obj(v))
-        return BAD(r, "'inputs': expected an object, found a %s", yyjson_get_type_desc(v));
+        return BAD(r, "'inputs': expected an object, found %s", yyjson_get_type_desc(v));
     r->to->members = mem_zalloc((yyjson_obj_size(v) + 1) * sizeof(*r->to->members));
     size_t i, n;
     yyjson_val *key, *name;
@@ -139,7 +139,7 @@ static struct err *check_defaults(const struct reading *r)
     if (!r->defaults)
         return NULL;
     if (!yyjson_is_obj(r->defaults))
-        return BAD(r, "'defaults': expected an object, found a %s",
+        return BAD(r, "'defaults': expected an object, found %s",
                    yyjson_get_type_desc(r->defaults));
     size_t i, n;
     yyjson_val *key, *v;
@@ -174,7 +174,7 @@ static struct err *read_mapping(struct reading *r)
 {
     yyjson_val *root = yyjson_doc_get_root(r->to->doc);
     if (!yyjson_is_obj(root))
-        return BAD(r, "expected a JSON object, found a %s", yyjson_get_type_desc(root));
+        return BAD(r, "expected a JSON object, found %s", yyjson_get_type_desc(root));
     r->defaults = yyjson_obj_get(root, "defaults");
     size_t i, n;
     yyjson_val *key, *v;

@@ -1,5 +1,7 @@
 """The interface of OpenAI, asked by its own client: completions, chats, streams, errors, cancellation. Models of the Python backend: tests/47_python."""
 
+import contextlib
+import gzip
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +22,7 @@ def mapped(**roles: Any) -> str:
 
 
 def serve(repository: Repository, options: dict[str, Any] | None = None) -> Nereid:
-    given = {"allow-openai": "true", "openai-port": str(ports.free_port()), "http-header-forward-pattern": "^(count|fail_at|stop|joined|mark)$"}
+    given = {"allow-openai": "true", "openai-port": str(ports.free_port()), "http-header-forward-pattern": "^(count|fail_at|stop|joined|mark|quiet)$"}
     return Nereid(repository.path, given | (options or {}))
 
 
@@ -134,3 +136,232 @@ def test_the_bytes_of_a_stream(server: Server) -> None:
 def test_responses_are_one_text_without_a_stream(client: openai.OpenAI) -> None:
     answer = client.completions.create(model="recite", prompt="ab", extra_headers={"count": "300"})
     assert answer.choices[0].text == "ab" * 300
+
+
+def told_error(e: openai.APIStatusError) -> tuple[Any, ...]:
+    return e.status_code, e.type, e.param, e.code
+
+
+def test_errors_have_the_shape_that_clients_read(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.NotFoundError, match="nobody") as missing:
+        client.completions.create(model="nobody", prompt="x")
+    assert told_error(missing.value) == (404, "invalid_request_error", "model", "model_not_found")
+    with pytest.raises(openai.NotFoundError, match="does not serve completions") as not_mapped:
+        client.completions.create(model="plain", prompt="x")
+    assert told_error(not_mapped.value) == (404, "invalid_request_error", "model", "model_not_found")
+    with pytest.raises(openai.NotFoundError, match="does not serve embeddings"):
+        client.embeddings.create(model="echo", input="x")
+    for call, param, message in (
+        (lambda: client.completions.create(model="echo", prompt=[1, 2, 3]), "prompt", r"'prompt\[0\]': expected a string"),
+        (lambda: client.completions.create(model="echo", prompt=[]), "prompt", "expected 1 to 2048 strings, found 0"),
+        (lambda: client.completions.create(model="echo", prompt="x", n=2), "n", "the model does not take it"),
+        (lambda: client.completions.create(model="echo", prompt="x", logprobs=1), "logprobs", "the model does not take it"),
+        (lambda: client.completions.create(model="echo", prompt="x", stream="yes"), "stream", "expected a boolean"),  # type: ignore[call-overload]
+        (lambda: client.completions.create(model="echo", prompt="x", stream_options={"include_usage": True}), "stream_options", "'stream' to be true"),
+        (lambda: client.chat.completions.create(model="echo", messages=[]), "messages", "found an empty one"),
+        (lambda: client.chat.completions.create(model="echo", messages=[{"content": "x"}]), "messages", r"messages\[0\]\.role"),  # type: ignore[list-item]
+        (lambda: client.chat.completions.create(model="echo", messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]), "messages", "of type 'text'"),
+    ):
+        with pytest.raises(openai.BadRequestError, match=message) as e:
+            call()
+        assert told_error(e.value) == (400, "invalid_request_error", param, None)
+    assert client.completions.create(model="echo", prompt="x", n=1, temperature=0.5, seed=7, user="me").choices[0].text == "x"
+
+
+def test_errors_of_the_model(client: openai.OpenAI) -> None:
+    """Before the first event as everywhere; after it, as the last."""
+    for stream in (False, True):
+        with pytest.raises(openai.InternalServerError, match="point of failure") as e:
+            client.completions.create(model="recite", prompt="x", stream=stream, extra_headers={"count": "3", "fail_at": "0"})
+        assert told_error(e.value) == (503, "server_error", None, None)
+    with pytest.raises(openai.InternalServerError, match="point of failure"):
+        client.completions.create(model="recite", prompt="x", extra_headers={"count": "9", "fail_at": "5"})
+    chunks = client.completions.create(model="recite", prompt="x", stream=True, extra_headers={"count": "9", "fail_at": "5"})
+    found = []
+    with pytest.raises(openai.APIError, match="point of failure"):
+        for each in chunks:
+            found.append(each.choices[0].text)
+    assert found == ["x"] * 5
+
+
+def test_a_client_that_goes_away_cancels(client: openai.OpenAI, server: Server, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    stream = client.completions.create(model="recite", prompt="x", stream=True, extra_headers={"mark": str(mark)})
+    assert [next(stream).choices[0].text for _ in range(100)] == ["x"] * 100
+    assert not mark.exists()
+    stream.close()
+    server.process.wait_until(mark.exists, 60)
+
+
+def test_a_client_that_goes_away_before_its_answer(server: Server, tmp_path: Path) -> None:
+    """Nothing was streamed to it."""
+    mark = tmp_path / "mark"
+    body = json.dumps({"model": "recite", "prompt": "x"}).encode()
+    with rawhttp.Connection(HOST, port_of(server)) as connection:
+        connection.send(rawhttp.head("POST", "/v1/completions", {"mark": str(mark), "quiet": "yes"}, body) + body)
+        server.process.wait_until(lambda: in_flight(server) > 0, 60)
+        connection.reset()
+    server.process.wait_until(mark.exists, 60)
+
+
+def in_flight(server: Server) -> float:
+    """Requests of this port that are not answered yet."""
+    lines = rawhttp.get(server.metrics, "/metrics").body.decode().splitlines()
+    return sum(float(line.split()[-1]) for line in lines if "in_flight" in line and 'protocol="openai"' in line)
+
+
+def test_many_at_once(server: Server) -> None:
+    def ask(number: int) -> str:
+        with client_of(server) as client:
+            if number % 2:
+                chunks = client.completions.create(model="recite", prompt=f"<{number}>", stream=True, extra_headers={"count": "20"})
+                return "".join(each.choices[0].text for each in chunks)
+            return client.completions.create(model="recite", prompt=f"<{number}>", extra_headers={"count": "20"}).choices[0].text
+
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(ask, range(48))) == [f"<{number}>" * 20 for number in range(48)]
+
+
+def post(server: Server, path: str, body: bytes, headers: dict[str, str] | None = None) -> rawhttp.Answer:
+    return rawhttp.request(HOST, port_of(server), "POST", path, body, headers)
+
+
+WRONG = {
+    "nothing": b"",
+    "no json": b"prompt=x",
+    "cut": b'{"model":"echo","prompt":"x"',
+    "a list": b'[{"model":"echo"}]',
+    "a number": b"7",
+    "no model": b'{"prompt":"x"}',
+    "model of a wrong type": b'{"model":["echo"],"prompt":"x"}',
+    "model with a zero byte": b'{"model":"echo\\u0000","prompt":"x"}',
+    "an object for a prompt": b'{"model":"echo","prompt":{"b64":"eA=="}}',
+    "an object among prompts": b'{"model":"echo","prompt":["x",{"b64":"eA=="}]}',
+    "lists in lists": b'{"model":"echo","prompt":[["x"]]}',
+    "too many": b'{"model":"echo","prompt":[' + b'"",' * 2048 + b'""]}',
+    "more than a batch": b'{"model":"echo","prompt":[' + b'"",' * 8 + b'""]}',
+    "deep": b'{"model":"echo","prompt":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+    "open": b'{"model":"echo","prompt":' + b"[" * 200_000,
+    "a deep message": b'{"model":"echo","messages":[' + b'{"role":' * 5000 + b'"x"' + b"}" * 5000 + b"]}",
+    "no prompt": b'{"model":"echo"}',
+    "null": b'{"model":"echo","prompt":null}',
+    "options of a wrong type": b'{"model":"echo","prompt":"x","stream":true,"stream_options":7}',
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_bodies(server: Server, name: str) -> None:
+    path = "/v1/chat/completions" if b"messages" in WRONG[name] else "/v1/completions"
+    answer = post(server, path, WRONG[name])
+    assert answer.status == 400, answer.body
+    error = answer.json()["error"]
+    assert list(error) == ["message", "type", "param", "code"] and error["type"] == "invalid_request_error" and error["message"]
+
+
+def test_numbers_that_are_none_and_bytes_that_are_no_text(server: Server) -> None:
+    for body in (b'{"model":"whole","prompt":"x","temperature":NaN}', b'{"model":"whole","prompt":"\xff"}', b'{"model":"echo","prompt":"\\ud800"}'):
+        answer = post(server, "/v1/completions", body)
+        assert (answer.status, answer.json()["error"]["type"]) == (400, "invalid_request_error"), body
+    long = "\u00e9" * 300_000  # more than what is written at a time
+    answer = post(server, "/v1/completions", json.dumps({"model": "echo", "prompt": long}).encode())
+    assert answer.json()["choices"][0]["text"] == long
+
+
+def test_what_is_not_there(server: Server) -> None:
+    for method, path, status in (
+        ("GET", "/", 404),
+        ("GET", "/v2", 404),
+        ("POST", "/v1/images/generations", 404),
+        ("GET", "/v1/models/", 404),
+        ("GET", "/v1/chat/completions", 405),
+        ("POST", "/v1/models", 405),
+        ("DELETE", "/v1/models/echo", 405),
+    ):
+        answer = rawhttp.request(HOST, port_of(server), method, path)
+        assert (answer.status, answer.json()["error"]["type"]) == (status, "invalid_request_error"), path
+
+
+def test_health_and_metrics(server: Server, client: openai.OpenAI) -> None:
+    assert rawhttp.request(HOST, port_of(server), "GET", "/health/ready").status == 200
+    client.completions.create(model="echo", prompt="counted")
+    page = rawhttp.request(HOST, port_of(server), "GET", "/metrics").body.decode()
+    assert [line for line in page.splitlines() if 'protocol="openai"' in line and 'route="completions"' in line and 'code="200"' in line]
+
+
+def test_compressed_bodies(server: Server) -> None:
+    body = gzip.compress(json.dumps({"model": "echo", "prompt": "packed" * 1000}).encode())
+    answer = post(server, "/v1/completions", body, {"Content-Encoding": "gzip"})
+    assert answer.json()["choices"][0]["text"] == "packed" * 1000
+    for coding, sent in (("gzip", body[:-9]), ("br", body), ("gzip", b"{}")):
+        assert post(server, "/v1/completions", sent, {"Content-Encoding": coding}).status == 400, coding
+
+
+def test_bodies_are_limited(models: Repository) -> None:
+    """Announced, in chunks without end, packed, and where text grows on the way to the model."""
+    with serve(models, {"http-max-input-size": "100000"}) as server:
+        body = json.dumps({"model": "echo", "prompt": "x" * 100_000}).encode()
+        for path in ("/v1/completions", "/v1/chat/completions", "/v1/embeddings"):
+            assert "--http-max-input-size" in post(server, path, body).json()["error"]["message"]
+        assert post(server, "/v1/completions", gzip.compress(body), {"Content-Encoding": "gzip"}).status == 400
+        with rawhttp.Connection(HOST, port_of(server)) as connection:
+            connection.send(rawhttp.head("POST", "/v1/completions", {"Transfer-Encoding": "chunked"}))
+            piece = b"8000\r\n" + b" " * 0x8000 + b"\r\n"
+            with contextlib.suppress(ConnectionError):  # it may be gone before all is sent
+                for _ in range(40):
+                    connection.send(piece)
+            answer = connection.answer()
+            assert (answer.status, answer.header("Connection")) == (400, "close")
+        grows = json.dumps({"model": "whole", "prompt": "x", "stop": [1e20] * 12_000}).replace("1e+20", "1e20").encode()
+        assert len(grows) < 100_000
+        answer = post(server, "/v1/completions", grows)
+        assert (answer.status, answer.json()["error"]["param"]) == (400, "request")
+
+
+def test_keys_and_restrictions(models: Repository, tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text("key-of-alice all\nkey-of-bob inference\n- health\n")
+    with serve(models, {"api-keys": str(file), "http-cors-origin": "https://app.example"}) as server:
+        assert client_of(server, "key-of-alice").models.list().data
+        assert client_of(server, "key-of-bob").completions.create(model="echo", prompt="x").choices[0].text == "x"
+        with pytest.raises(openai.AuthenticationError) as unknown:
+            client_of(server, "key-of-mallory").completions.create(model="echo", prompt="x")
+        assert told_error(unknown.value) == (401, "authentication_error", None, "invalid_api_key")
+        with pytest.raises(openai.PermissionDeniedError) as others:
+            client_of(server, "key-of-bob").models.list()
+        assert told_error(others.value) == (403, "permission_error", None, None)
+        for path in ("/v1/models", "/v1/models/echo", "/metrics", "/nothing"):
+            assert rawhttp.request(HOST, port_of(server), "GET", path).status == 401, path
+        assert rawhttp.request(HOST, port_of(server), "GET", "/health/ready").status == 200
+        asked = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+        answer = rawhttp.request(HOST, port_of(server), "OPTIONS", "/v1/chat/completions", None, asked)
+        assert (answer.status, answer.header("Access-Control-Allow-Origin")) == (200, "https://app.example")
+    with serve(models, {"http-restricted-api": "inference:secret=sesame"}) as server:
+        assert client_of(server).models.list().data
+        with pytest.raises(openai.PermissionDeniedError):
+            client_of(server).completions.create(model="echo", prompt="x")
+        assert client_of(server).completions.create(model="echo", prompt="x", extra_headers={"secret": "sesame"}).choices[0].text == "x"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("no json", "parameter 'openai': expected a JSON object: "),
+        ("[]", "parameter 'openai': expected a JSON object, found array"),
+        ('{"prompt": "NO", "text": "OUTPUT0"}', "'prompt': expected the name of an input, found 'NO', which the model does not have"),
+        ('{"prompt": "INPUT0"}', "expected 'text' and one of 'prompt', 'messages' and 'request', or 'embedding' and one of"),
+        ('{"input": "INPUT0", "embedding": "OUTPUT0"}', "'embedding': expected one of TYPE_FP32, found 'OUTPUT0' of TYPE_STRING"),
+        ('{"promt": "INPUT0"}', "found 'promt'"),
+        ('{"prompt": "INPUT0", "text": "OUTPUT0", "defaults": {"max_tokens": 1}}', "'defaults': expected members of 'inputs', found 'max_tokens'"),
+    ],
+)
+def test_mappings_that_are_wrong(tmp_path: Path, text: str, words: str) -> None:
+    made = Repository(tmp_path / "models")
+    made.identity("wrong", "BYTES", (1,), extra=MAPPED.format(text))
+    with serve(made, {"exit-on-error": "false", "strict-readiness": "false"}) as server:
+        index = rawhttp.request(HOST, server.http_port, "POST", "/v2/repository/index").json()
+        assert words in index[0]["reason"], index
+
+
+def test_off_unless_asked_for(models: Repository) -> None:
+    with Nereid(models.path, {"openai-port": str(ports.free_port())}) as server, pytest.raises(ConnectionError):
+        rawhttp.request(HOST, port_of(server), "GET", "/v1/models")

@@ -22,7 +22,7 @@ nereid() {{
     if [ "$1" = bench ]; then {binary} "$@"; return; fi
     if [ "$1" = check ]; then {binary} "$@" --backend-directory={build}/backends; return; fi
     exec {binary} --backend-directory={build}/backends --cache-directory={build}/caches --repoagent-directory={build}/repoagents \\
-        --http-port={http} --grpc-port={grpc} --metrics-port={metrics} "$@" >log 2>&1
+        --http-port={http} --grpc-port={grpc} --metrics-port={metrics} --openai-port={openai} "$@" >log 2>&1
 }}
 trap 'servers=$(jobs -p); [ -z "$servers" ] || kill $servers; wait' EXIT
 """
@@ -30,13 +30,14 @@ trap 'servers=$(jobs -p); [ -z "$servers" ] || kill $servers; wait' EXIT
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_print_what_the_page_says(tmp_path: Path, page: str) -> None:
-    http, grpc, metrics = (ports.free_port() for _ in range(3))
-    script = PRELUDE.format(binary=paths.nereid_binary(), build=paths.BUILD, venv=paths.ROOT / "build" / "venv", http=http, grpc=grpc, metrics=metrics)
+    http, grpc, metrics, openai = (ports.free_port() for _ in range(4))
+    listen = {"http": http, "grpc": grpc, "metrics": metrics, "openai": openai}
+    script = PRELUDE.format(binary=paths.nereid_binary(), build=paths.BUILD, venv=paths.ROOT / "build" / "venv", **listen)
     expected: list[str] = []
     for kind, text in BLOCK.findall((paths.ROOT / "docs" / "user" / f"{page}.md").read_text()):
         if kind == "sh":
             text = text.replace("/opt/tritonserver/include", str(paths.ROOT / "include")).replace("cp build/", f"cp {paths.ROOT}/build/")
-            script += text.replace("localhost:8000", f"127.0.0.1:{http}") + f"echo; echo '{MARK}'\n"
+            script += text.replace("localhost:8000", f"127.0.0.1:{http}").replace("localhost:9000", f"127.0.0.1:{openai}") + f"echo; echo '{MARK}'\n"
             expected.append("")
         else:
             expected[-1] = text

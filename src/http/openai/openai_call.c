@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "codec/http1.h"
+#include "codec/pb_utf8.h"
 #include "http/api/http_infer.h"
 #include "http/api/http_json.h"
 #include "http/http_decode.h"
@@ -130,6 +131,15 @@ static void answer_call(struct openai_call *call)
         end_whole(call);
 }
 
+/* The model says more than there is room for. */
+static void give_call_up(struct openai_call *call)
+{
+    if (call->streamed)
+        http_event_give_up(call->x);
+    else
+        openai_call_fail(call, budget_busy(0, "no room for what the model says"));
+}
+
 static void openai_on_response(struct response *response, void *owner)
 {
     struct openai_call *call = owner;
@@ -142,8 +152,8 @@ static void openai_on_response(struct response *response, void *owner)
             tracing_mark(x->trace, "INFER_RESPONSE_COMPLETE", clock_now_ns());
     }
     bool told = x->conn && !x->given_up && !call->error;
-    if (told && call->streamed && request_is_overrun(response->request))
-        http_event_give_up(x);
+    if (told && request_is_overrun(response->request))
+        give_call_up(call);
     else if (told && !response->empty)
         take_response(call, response);
     if (final) {
@@ -219,7 +229,7 @@ static struct err *find_named(struct http_exchange *x, yyjson_val *root, struct 
 {
     yyjson_val *name = yyjson_obj_get(root, "model");
     if (!yyjson_is_obj(root))
-        return err_new(STATUS_INVALID_ARG, "expected a JSON object, found a %s",
+        return err_new(STATUS_INVALID_ARG, "expected a JSON object, found %s",
                        yyjson_get_type_desc(root));
     x->param = "model";
     if (!yyjson_is_str(name) || !yyjson_get_len(name))
@@ -246,10 +256,9 @@ static void submit_call(struct http_exchange *x, struct http_message *m, yyjson_
         request_release(r);
         return;
     }
-    if (call->streamed) {
-        request_bound(r);
+    request_bound(r);
+    if (call->streamed)
         http_event_begin(x);
-    }
     http_infer_submit(x, m, r, NULL);
 }
 
@@ -258,6 +267,8 @@ static struct err *parse_call(struct http_exchange *x, const struct http_message
 {
     if (m->damage)
         return http_decode_damage(m->damage);
+    if (!pb_utf8_valid(m->body, m->body_len))
+        return err_new(STATUS_INVALID_ARG, "expected JSON in UTF-8");
     struct err *e = http_json_parse_body(x->shard, m, ret);
     return e && err_code(e) == STATUS_INTERNAL ? err_recode(e, STATUS_INVALID_ARG) : e;
 }

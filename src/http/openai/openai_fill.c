@@ -167,7 +167,7 @@ static struct err *fill_texts(struct openai_filling *f, const struct model_io *i
     yyjson_val *each;
     yyjson_arr_foreach(v, i, n, each) if (!yyjson_is_str(each)) return err_new(
         STATUS_INVALID_ARG,
-        "'%s[%zu]': expected a string, found a %s: this server has no tokens of models", name, i,
+        "'%s[%zu]': expected a string, found %s: this server has no tokens of models", name, i,
         yyjson_get_type_desc(each));
     f->call->rows = (uint32_t)count;
     return io ? fill_values(f, io, v) : NULL;
@@ -335,17 +335,19 @@ static struct err *read_encoding_format(struct openai_filling *f)
     return f->call->base64 ? NULL : wrong_type(f, "'float' or 'base64'", v);
 }
 
-static struct err *read_form(struct openai_filling *f)
+static struct err *read_openai_flags(struct openai_filling *f)
 {
     struct openai_call *c = f->call;
     if (c->task == CONFIG_OPENAI_EMBEDDINGS)
         return read_encoding_format(f);
     struct err *e = read_openai_flag(f, f->root, "stream", &c->streamed);
+    if (e)
+        return e;
     f->param = "stream_options";
     yyjson_val *options = member_of(f, f->param);
-    if (!e && options && (!yyjson_is_obj(options) || !c->streamed))
+    if (options && (!yyjson_is_obj(options) || !c->streamed))
         return wrong_type(f, c->streamed ? "an object" : "'stream' to be true with it", options);
-    return e ? e : read_openai_flag(f, options, "include_usage", &c->with_usage);
+    return read_openai_flag(f, options, "include_usage", &c->with_usage);
 }
 
 /* True if a value asks for more than the plain answer; `plain` is a number that does not. */
@@ -376,27 +378,32 @@ static struct err *check_passed_over(struct openai_filling *f)
     return NULL;
 }
 
-static struct err *fill_all(struct openai_filling *f)
+/* What the model gets besides the text. */
+static struct err *fill_rest(struct openai_filling *f)
 {
     const struct model_io *const *in = f->call->map->inputs;
-    struct err *e = read_form(f);
-    if (!e)
-        e = check_passed_over(f);
-    if (!e)
-        e = fill_task(f);
-    if (!e)
-        e = fill_members(f);
+    struct err *e = fill_members(f);
     if (!e && in[CONFIG_OPENAI_PARAMETERS])
         e = fill_openai_parameters(f, in[CONFIG_OPENAI_PARAMETERS]);
-    f->param = "stream";
-    if (!e && in[CONFIG_OPENAI_STREAM])
+    if (!e && in[CONFIG_OPENAI_STREAM]) {
+        f->param = "stream";
         e = fill_bytes(f, in[CONFIG_OPENAI_STREAM], &f->call->streamed, 1);
-    f->param = NULL;
+    }
     if (!e && in[CONFIG_OPENAI_REQUEST]) {
         f->param = "request";
         e = fill_json(f, in[CONFIG_OPENAI_REQUEST], f->root);
     }
     return e;
+}
+
+static struct err *fill_all(struct openai_filling *f)
+{
+    struct err *e = read_openai_flags(f);
+    if (!e)
+        e = check_passed_over(f);
+    if (!e)
+        e = fill_task(f);
+    return e ? e : fill_rest(f);
 }
 
 /* Nothing but what is told is asked of the model. */

@@ -16,7 +16,7 @@ struct err *openai_render_check(yyjson_val *messages)
     yyjson_arr_foreach(messages, i, n, message)
     {
         if (!yyjson_is_obj(message))
-            return err_new(STATUS_INVALID_ARG, "'messages[%zu]': expected an object, found a %s", i,
+            return err_new(STATUS_INVALID_ARG, "'messages[%zu]': expected an object, found %s", i,
                            yyjson_get_type_desc(message));
         if (!yyjson_is_str(yyjson_obj_get(message, "role")))
             return err_new(STATUS_INVALID_ARG, "'messages[%zu].role': expected a string", i);
@@ -52,7 +52,7 @@ static struct err *render_content(yyjson_val *content, size_t message, struct st
     return yyjson_is_arr(content)
                ? NULL
                : err_new(STATUS_INVALID_ARG,
-                         "'messages[%zu].content': expected a string or a list of parts, found a "
+                         "'messages[%zu].content': expected a string or a list of parts, found "
                          "%s",
                          message, yyjson_get_type_desc(content));
 }

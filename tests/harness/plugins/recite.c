@@ -9,7 +9,8 @@
  *   told      each response has parameters, one a type
  *   refuse    Execute fails
  *   mark      a file; responses are sent without end until the request is cancelled, by a thread
- *             of its own, which then writes how many there were */
+ *             of its own, which then writes how many there were
+ *   quiet     with `mark`: no response before that */
 #include "triton/core/tritonbackend.h"
 
 #include <pthread.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST_INPUTS = 8 };
 
@@ -40,6 +42,7 @@ struct order {
     bool joined;
     bool told;
     bool refuse;
+    bool quiet;
     bool index;
     const char *mark;
 };
@@ -72,6 +75,8 @@ static void obey(struct order *o, const char *name, TRITONSERVER_ParameterType t
         o->told = yes;
     else if (strcmp(name, "refuse") == 0)
         o->refuse = yes;
+    else if (strcmp(name, "quiet") == 0)
+        o->quiet = yes || text;
     else if (strcmp(name, "mark") == 0 && text)
         o->mark = value;
 }
@@ -208,7 +213,10 @@ static void *recite_until_cancelled(void *arg)
     bool cancelled = false;
     int64_t i = 0;
     for (; !cancelled; i++) {
-        send_one(o, i, false);
+        if (o->quiet)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* allowed: it only asks */
+        else
+            send_one(o, i, false);
         must(TRITONBACKEND_ResponseFactoryIsCancelled(o->factory, &cancelled));
     }
     FILE *f = fopen(o->mark, "w");
