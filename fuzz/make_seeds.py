@@ -178,6 +178,27 @@ def generate() -> dict[str, bytes]:
     }
 
 
+def openai() -> dict[str, bytes]:
+    """Of the first byte: 1 and 2 the route, 16 HTTP/1.0, 32 twice, 64 gone; the second is the size of the pieces."""
+    talk = b'[{"role":"system","content":"a"},{"role":"user","content":[{"type":"text","text":"b\\n"}]},{"role":"x","content":null}]'
+    return {
+        "completion": b'\0\0{"model":"d","prompt":"once"}',
+        "stream": b'\0\0{"model":"d","prompt":["a","\\u00e9"],"n":3,"stream":true,"stream_options":{"include_usage":true}}',
+        "none": b'\0\0{"model":"d","prompt":"a","n":0,"stream":true}',
+        "chat": b'\1\3{"model":"d","messages":%s,"stream":true}' % talk,
+        "old": b'\x11\0{"model":"d","messages":%s,"n":2,"stream":true}' % talk,
+        "twice": b'\x21\0{"model":"d","messages":%s,"n":2,"max_tokens":7}' % talk,
+        "gone": b'\x41\0{"model":"d","messages":%s,"n":9,"stream":true}' % talk,
+        "request": b'\1\0{"model":"s","messages":%s,"temperature":0.5,"stop":["a",1e20],"tools":[{"a":{}}]}' % talk,
+        "embedding": b'\2\0{"model":"d","input":"a","n":1.5}',
+        "base64": b'\2\0{"model":"d","input":["a"],"n":1,"encoding_format":"base64"}',
+        "nobody": b'\0\0{"model":"x","prompt":"a"}',
+        "wrong": b'\0\0{"model":"d","prompt":[["a"],null],"stream":1,"n":[[]],"stream_options":[]}',
+        "bytes": b'\0\0{"model":"d","prompt":"a\xff"}',
+        "models": b"\3\0",
+    }
+
+
 def region(action: str, body: bytes = b"", name: str = "r", kind: str = "system") -> bytes:
     place = f"/region/{name}" if name else ""
     return f"POST /v2/{kind}sharedmemory{place}/{action} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
@@ -591,6 +612,7 @@ def main() -> None:
     write("generate", generate())
     write("clouds", clouds())
     write("zstd_body", zstd_body())
+    write("openai", openai())
     write("labels", {"lines": b"a\nb b\r\n\nlast", "ended": b"one\ntwo\n", "return": b"a\rb\r\n\r", "nul": b"a\0b\n"})
     write("tls", tls())
     setting = pb.TraceSettingRequest(model_name="m")

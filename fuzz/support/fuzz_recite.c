@@ -27,6 +27,24 @@ static int64_t number_of(TRITONBACKEND_Request *request, const char *wanted, int
     return otherwise;
 }
 
+/* A request without parameters says it in INPUT1, an FP32. */
+static int64_t count_of(TRITONBACKEND_Request *request)
+{
+    TRITONBACKEND_Input *input;
+    TRITONSERVER_MemoryType memory = TRITONSERVER_MEMORY_CPU;
+    int64_t device = 0;
+    const void *data;
+    uint64_t size;
+    float count = 1;
+    TRITONSERVER_Error *e = TRITONBACKEND_RequestInput(request, "INPUT1", &input);
+    if (!e)
+        e = TRITONBACKEND_InputBuffer(input, 0, &data, &size, &memory, &device);
+    if (!e && size == sizeof(count))
+        memcpy(&count, data, sizeof(count));
+    TRITONSERVER_ErrorDelete(e);
+    return count >= 0 && count < MOST ? (int64_t)count : MOST;
+}
+
 static TRITONSERVER_Error *recite_input(TRITONBACKEND_Request *request, uint32_t index,
                                         TRITONBACKEND_Response *response)
 {
@@ -77,7 +95,7 @@ static void recite_once(TRITONBACKEND_Request *request, TRITONBACKEND_ResponseFa
 static void recite_to(TRITONBACKEND_Request *request)
 {
     TRITONBACKEND_ResponseFactory *factory;
-    int64_t count = number_of(request, "count", 1);
+    int64_t count = number_of(request, "count", count_of(request));
     int64_t fail_at = number_of(request, "fail_at", -1);
     must_recite(TRITONBACKEND_ResponseFactoryNew(&factory, request));
     for (int64_t i = 0; i < count && i < MOST; i++)

@@ -32,7 +32,9 @@ static const char *const configs[MODELS] = {
     "input { name: 'INPUT0' data_type: TYPE_INT32 dims: [ 4 ] } "
     "output { name: 'OUTPUT0' data_type: TYPE_INT32 dims: [ 4 ] }",
     "name: 's' backend: 'identity' input { name: 'INPUT0' data_type: TYPE_STRING dims: [ -1 ] } "
-    "output { name: 'OUTPUT0' data_type: TYPE_STRING dims: [ -1 ] }",
+    "output { name: 'OUTPUT0' data_type: TYPE_STRING dims: [ -1 ] } "
+    "parameters { key: 'openai' value { string_value: "
+    "'{\"request\":\"INPUT0\",\"text\":\"OUTPUT0\"}' } }",
     "name: 't' backend: 'identity' input [ { name: 'INPUT0' data_type: TYPE_BOOL dims: [ 2, 2 ] }, "
     "{ name: 'INPUT1' data_type: TYPE_FP64 dims: [ 2 ] } ] "
     "output [ { name: 'OUTPUT0' data_type: TYPE_BOOL dims: [ 2, 2 ] }, "
@@ -41,7 +43,10 @@ static const char *const configs[MODELS] = {
     "input [ { name: 'INPUT0' data_type: TYPE_STRING dims: [ -1 ] }, "
     "{ name: 'INPUT1' data_type: TYPE_FP32 dims: [ 1 ] optional: true } ] "
     "output [ { name: 'OUTPUT0' data_type: TYPE_STRING dims: [ -1 ] }, "
-    "{ name: 'OUTPUT1' data_type: TYPE_FP32 dims: [ 1 ] } ]",
+    "{ name: 'OUTPUT1' data_type: TYPE_FP32 dims: [ 1 ] } ] "
+    "parameters { key: 'openai' value { string_value: "
+    "'{\"prompt\":\"INPUT0\",\"input\":\"INPUT0\",\"inputs\":{\"n\":\"INPUT1\"},"
+    "\"text\":\"OUTPUT0\",\"finish_reason\":\"OUTPUT0\",\"embedding\":\"OUTPUT1\"}' } }",
 };
 
 static struct plugin_backend backend;

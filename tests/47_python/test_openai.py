@@ -189,5 +189,8 @@ def test_wrong_embeddings(client: openai.OpenAI) -> None:
         client.embeddings.create(model="embeds", input=["x"] * 9)
     with pytest.raises(openai.InternalServerError, match="this cannot be embedded"):
         client.embeddings.create(model="embeds", input="raise")
+    with pytest.raises(openai.InternalServerError, match="no number that JSON has"):
+        client.embeddings.create(model="embeds", input=["a", "no number"], encoding_format="float")
+    assert len(client.embeddings.create(model="embeds", input=["a", "no number"]).data) == 2  # the bytes, as they are
     with pytest.raises(openai.NotFoundError, match="does not serve chat completions"):
         client.chat.completions.create(model="embeds", messages=user("x"))

@@ -12,6 +12,7 @@
 #include "model/shape.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* About what a number of an embedding takes as text, in each format. */
@@ -266,6 +267,18 @@ static void put_embedding(struct strbuf *to, const struct openai_call *call, con
     to->len += (size_t)(end - at);
 }
 
+/* JSON has no other numbers. */
+static bool are_finite(const char *data, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        float number;
+        memcpy(&number, data + i * sizeof(number), sizeof(number));
+        if (!isfinite(number))
+            return false;
+    }
+    return true;
+}
+
 static struct err *take_embeddings(struct openai_call *call, const struct response *r)
 {
     const struct tensor_output *o;
@@ -280,6 +293,8 @@ static struct err *take_embeddings(struct openai_call *call, const struct respon
                        "expected one response with an embedding for each of %u texts, found "
                        "%" PRIu64 " numbers in response %u",
                        call->rows, count, call->responses + 1);
+    if (!call->base64 && !are_finite(o->data, count))
+        return err_new(STATUS_INTERNAL, "output '%s' has what is no number that JSON has", o->name);
     e = hold(call, (size_t)count * FLOAT_TEXT_BYTES);
     if (e)
         return e;

@@ -42,7 +42,8 @@ class TritonPythonModel:
         texts = pb_utils.get_input_tensor_by_name(request, "TEXTS").as_numpy().reshape(-1)
         if b"raise" in texts:
             raise ValueError("this cannot be embedded")
-        rows = [[len(text), text[0] if text else 0, -0.5] for text in texts]
+        last = np.nan if b"no number" in texts else -0.5
+        rows = [[len(text), text[0] if text else 0, last] for text in texts]
         count = tensor("HEARD", [[len(text)] for text in texts], np.int64)
         return pb_utils.InferenceResponse([tensor("VECTOR", rows, np.float32), count])
 
