@@ -1,5 +1,6 @@
 /* Calls over gRPC: a stream of HTTP/2 for each call. Lanes share connections, as many as
- * --calls-per-connection says. */
+ * --calls-per-connection says. A lane whose connection the server has ended, or is about to end,
+ * goes on with another at its next call; so does a call that came too late to be taken. */
 #include "base/mem.h"
 #include "bench/bench_wire_priv.h"
 #include "codec/grpc_prefix.h"
@@ -28,6 +29,7 @@ enum {
 struct bench_grpc_conn {
     struct bench_wire *wire;
     struct loop_fd watch; /* fd -1 = closed, for good */
+    bool leaves;          /* the server takes no more calls on it */
     struct loop_task flush;
     nghttp2_session *session;
     struct list lanes;
@@ -184,6 +186,8 @@ static bool grpc_stream_bytes(struct bench_grpc *g, const uint8_t *data, size_t 
         if (b->len - at - GRPC_PREFIX_BYTES < bytes)
             break;
         grpc_stream_response(g, p + GRPC_PREFIX_BYTES, bytes);
+        if (!b->len) /* the next call went another way: this stream has ended */
+            return true;
         at += GRPC_PREFIX_BYTES + bytes;
     }
     memmove(b->data, b->data + at, b->len - at);
@@ -213,12 +217,27 @@ static int bench_on_data(nghttp2_session *session, uint8_t flags, int32_t id, co
     return 0;
 }
 
+static int bench_on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    (void)session;
+    struct bench_grpc_conn *c = user;
+    c->leaves = c->leaves || frame->hd.type == NGHTTP2_GOAWAY;
+    return 0;
+}
+
+static void grpc_send(struct bench_lane *l, struct bench_call *call);
+
 static int bench_on_close(nghttp2_session *session, int32_t id, uint32_t code, void *user)
 {
     (void)user;
     struct bench_grpc *g = grpc_lane_of(session, id);
     if (!g)
         return 0;
+    if (g->call && g->conn->leaves && code == NGHTTP2_REFUSED_STREAM) {
+        g->stream = 0;
+        grpc_send(&g->lane, g->call);
+        return 0;
+    }
     struct err *e = grpc_outcome(g, code);
     if (!e && g->kind != BENCH_LANE_UNARY)
         e = err_new(STATUS_UNAVAILABLE, "the server has ended the stream");
@@ -314,11 +333,24 @@ static void grpc_write(struct bench_grpc_conn *c)
         grpc_close(c, "the server has ended the connection: is this its port for gRPC?");
 }
 
+static void grpc_conn_free(struct bench_grpc_conn *c)
+{
+    if (c->wire->conn == c)
+        c->wire->conn = NULL;
+    grpc_close(c, "");
+    loop_task_cancel(&c->flush);
+    nghttp2_session_del(c->session);
+    mem_free(c->out);
+    mem_free(c);
+}
+
 static void bench_on_flush(struct loop_task *t)
 {
     struct bench_grpc_conn *c = LIST_ITEM(t, struct bench_grpc_conn, flush);
     c->went = clock_now_ns();
-    if (c->watch.fd >= 0)
+    if (list_empty(&c->lanes)) /* all have left */
+        grpc_conn_free(c);
+    else if (c->watch.fd >= 0)
         grpc_write(c);
 }
 
@@ -363,70 +395,6 @@ static nghttp2_nv grpc_header(const char *name, const char *value)
                         .flags = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
 }
 
-static void grpc_send(struct bench_lane *l, struct bench_call *call)
-{
-    struct bench_grpc *g = LIST_ITEM(l, struct bench_grpc, lane);
-    struct bench_grpc_conn *c = g->conn;
-    call->answer.len = 0;
-    call->sent = call->came = 0;
-    call->responses = 0;
-    g->call = call;
-    g->given = g->skipped = 0;
-    if (g->stream) {
-        nghttp2_session_resume_data(c->session, g->stream);
-        grpc_flush(c);
-        return;
-    }
-    g->status = GRPC_NONE;
-    g->http_status = 0;
-    g->bad = false;
-    const nghttp2_nv headers[] = {
-        grpc_header(":method", "POST"),
-        grpc_header(":scheme", "http"),
-        grpc_header(":path", g->kind == BENCH_LANE_UNARY
-                                 ? call->path
-                                 : "/inference.GRPCInferenceService/ModelStreamInfer"),
-        grpc_header(":authority", c->wire->options->host),
-        grpc_header("te", "trailers"),
-        grpc_header("content-type", "application/grpc"),
-        grpc_header("user-agent", "nereid-bench"),
-    };
-    nghttp2_data_provider body = {.source.ptr = g, .read_callback = grpc_give};
-    int32_t id = -1;
-    if (c->watch.fd >= 0)
-        id = nghttp2_submit_request(c->session, NULL, headers, sizeof(headers) / sizeof(*headers),
-                                    &body, g);
-    if (g->kind != BENCH_LANE_UNARY && id > 0)
-        g->stream = id;
-    if (id < 0)
-        grpc_end(g, err_new(STATUS_UNAVAILABLE, "the connection to the server is closed"));
-    else
-        grpc_flush(c);
-}
-
-static void grpc_free(struct bench_lane *l)
-{
-    struct bench_grpc *g = LIST_ITEM(l, struct bench_grpc, lane);
-    struct bench_grpc_conn *c = g->conn;
-    if (g->stream) {
-        nghttp2_session_set_stream_user_data(c->session, g->stream, NULL);
-        nghttp2_submit_rst_stream(c->session, NGHTTP2_FLAG_NONE, g->stream, NGHTTP2_CANCEL);
-    }
-    mem_free(g->message);
-    strbuf_fini(&g->response);
-    list_remove(&g->node);
-    mem_free(g);
-    if (!list_empty(&c->lanes))
-        return;
-    if (c->wire->conn == c)
-        c->wire->conn = NULL;
-    grpc_close(c, "");
-    loop_task_cancel(&c->flush);
-    nghttp2_session_del(c->session);
-    mem_free(c->out);
-    mem_free(c);
-}
-
 static nghttp2_session_callbacks *grpc_callbacks(struct bench_wire *w)
 {
     if (w->callbacks || nghttp2_session_callbacks_new(&w->callbacks) != 0)
@@ -434,6 +402,7 @@ static nghttp2_session_callbacks *grpc_callbacks(struct bench_wire *w)
     nghttp2_session_callbacks_set_on_header_callback(w->callbacks, bench_on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(w->callbacks, bench_on_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(w->callbacks, bench_on_close);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(w->callbacks, bench_on_frame);
     return w->callbacks;
 }
 
@@ -480,23 +449,126 @@ static struct err *grpc_connect(struct bench_wire *w, struct bench_grpc_conn **r
     return e;
 }
 
-struct err *bench_grpc_lane(struct bench_wire *w, enum bench_lane_kind kind,
-                            struct bench_lane **ret)
+static bool grpc_takes_calls(const struct bench_grpc_conn *c)
+{
+    return c->watch.fd >= 0 && !c->leaves;
+}
+
+/* Ends the stream of ModelStreamInfer, if one is open. */
+static void grpc_end_stream(struct bench_grpc *g)
+{
+    if (!g->stream)
+        return;
+    nghttp2_session *session = g->conn->session;
+    nghttp2_session_set_stream_user_data(session, g->stream, NULL);
+    nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, g->stream, NGHTTP2_CANCEL);
+    g->stream = 0;
+    g->response.len = 0;
+}
+
+/* Gives the lane a connection with room for it. */
+static struct err *grpc_join(struct bench_wire *w, struct bench_grpc *g)
 {
     struct bench_grpc_conn *c = w->conn;
-    if (!c || c->lane_count >= w->options->calls_per_connection || c->watch.fd < 0) {
+    if (!c || c->lane_count >= w->options->calls_per_connection || !grpc_takes_calls(c)) {
         struct err *e = grpc_connect(w, &c);
         if (e)
             return e;
         w->conn = c;
     }
-    struct bench_grpc *g = MEM_NEW(struct bench_grpc);
-    g->lane = (struct bench_lane){grpc_send, grpc_free};
     g->conn = c;
-    g->kind = kind;
-    list_init(&g->node);
     list_append(&c->lanes, &g->node);
     c->lane_count++;
+    return NULL;
+}
+
+/* Puts the lane on another connection. The old one is freed later, for its session may be the
+ * caller. */
+static struct err *grpc_move(struct bench_grpc *g)
+{
+    struct bench_grpc_conn *old = g->conn;
+    grpc_end_stream(g);
+    list_remove(&g->node);
+    struct err *e = grpc_join(old->wire, g);
+    if (e) {
+        list_append(&old->lanes, &g->node);
+        return e;
+    }
+    old->lane_count--;
+    grpc_flush(old);
+    return NULL;
+}
+
+static void grpc_send(struct bench_lane *l, struct bench_call *call)
+{
+    struct bench_grpc *g = LIST_ITEM(l, struct bench_grpc, lane);
+    call->answer.len = 0;
+    call->sent = call->came = 0;
+    call->responses = 0;
+    g->call = call;
+    g->given = g->skipped = 0;
+    struct err *e = grpc_takes_calls(g->conn) ? NULL : grpc_move(g);
+    if (e) {
+        grpc_end(g, e);
+        return;
+    }
+    struct bench_grpc_conn *c = g->conn;
+    if (g->stream) {
+        nghttp2_session_resume_data(c->session, g->stream);
+        grpc_flush(c);
+        return;
+    }
+    g->status = GRPC_NONE;
+    g->http_status = 0;
+    g->bad = false;
+    const nghttp2_nv headers[] = {
+        grpc_header(":method", "POST"),
+        grpc_header(":scheme", "http"),
+        grpc_header(":path", g->kind == BENCH_LANE_UNARY
+                                 ? call->path
+                                 : "/inference.GRPCInferenceService/ModelStreamInfer"),
+        grpc_header(":authority", c->wire->options->host),
+        grpc_header("te", "trailers"),
+        grpc_header("content-type", "application/grpc"),
+        grpc_header("user-agent", "nereid-bench"),
+    };
+    nghttp2_data_provider body = {.source.ptr = g, .read_callback = grpc_give};
+    int32_t id = nghttp2_submit_request(c->session, NULL, headers,
+                                        sizeof(headers) / sizeof(*headers), &body, g);
+    if (g->kind != BENCH_LANE_UNARY && id > 0)
+        g->stream = id;
+    if (id < 0)
+        grpc_end(g, err_new(STATUS_UNAVAILABLE, "the connection takes no call: %s",
+                            nghttp2_strerror(id)));
+    else
+        grpc_flush(c);
+}
+
+static void grpc_free(struct bench_lane *l)
+{
+    struct bench_grpc *g = LIST_ITEM(l, struct bench_grpc, lane);
+    struct bench_grpc_conn *c = g->conn;
+    grpc_end_stream(g);
+    mem_free(g->message);
+    strbuf_fini(&g->response);
+    list_remove(&g->node);
+    mem_free(g);
+    if (list_empty(&c->lanes))
+        grpc_conn_free(c);
+}
+
+struct err *bench_grpc_lane(struct bench_wire *w, enum bench_lane_kind kind,
+                            struct bench_lane **ret)
+{
+    struct bench_grpc *g = MEM_NEW(struct bench_grpc);
+    g->lane = (struct bench_lane){grpc_send, grpc_free};
+    g->kind = kind;
+    list_init(&g->node);
+    struct err *e = grpc_join(w, g);
+    if (e) {
+        mem_free(g);
+        return e;
+    }
     *ret = &g->lane;
     return NULL;
 }

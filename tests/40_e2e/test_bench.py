@@ -390,6 +390,16 @@ def test_requests_that_wait_for_a_slow_server_count_from_when_they_were_due(reco
     assert number(out, "Throughput") == pytest.approx(200, rel=0.2)
 
 
+@pytest.mark.parametrize("kind", [Nereid, Reference])
+@pytest.mark.parametrize("way", [[], ["--streaming"]], ids=["calls", "streams"])
+def test_connections_that_the_server_ends_are_opened_anew(kind: type[Server], way: list[str], repository: Path) -> None:
+    """It tells clients to go after a while: calls under way are answered, and those that come later go another way."""
+    with kind(repository, {"grpc-max-connection-age": "100"}) as server:
+        out = measured("-m", "fixed", *place(server, "grpc"), "-p", "400", "--max-trials", "3", "--concurrency-range", "4", "--calls-per-connection", "2", *way)
+        assert number(out, "Throughput") > 0
+        assert inferences(server, "fixed") > 0
+
+
 def test_a_server_that_goes_away(repository: Path) -> None:
     server = Nereid(repository).start()
     argv = [str(paths.nereid_binary()), "bench", "-m", "fixed", "-u", server.grpc, "-i", "grpc", "-p", "50", "-v", "--max-trials", "10000", "-s", "0.0001"]
