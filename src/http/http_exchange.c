@@ -156,6 +156,12 @@ void http_exchange_hold(struct http_exchange *x, size_t bytes)
     http_exchange_own(x, NULL, bytes);
 }
 
+void http_exchange_let_go(struct http_exchange *x)
+{
+    disown(x);
+    x->held = 0;
+}
+
 /* True if a long text may wait for its client. */
 static bool has_room(struct http_exchange *x, size_t bytes)
 {

@@ -142,6 +142,10 @@ void http_exchange_free(struct http_exchange *x);
 /* http_exchange_hold - memory of x, without any text: it counts like that. */
 void http_exchange_hold(struct http_exchange *x, size_t bytes);
 
+/* http_exchange_let_go - give back all that was held for x so far, before its text takes the
+ * place. */
+void http_exchange_let_go(struct http_exchange *x);
+
 /* http_exchange_own - make it the owner of text on the heap, which is charged. */
 void http_exchange_own(struct http_exchange *x, char *text, size_t bytes);
 

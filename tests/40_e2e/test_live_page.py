@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -196,6 +197,14 @@ def test_the_browser_is_told_to_trust_nothing_else(tmp_path: Path) -> None:
         assert rawhttp.post(server.http, "/", {}).status == 405
         for path in ("/nereid/", "/nereid/../../bin/nereid", "/nereid/live.html", "/index.html", "/nereid/live.js/"):
             assert rawhttp.get(server.http, path).status == 404, path
+
+
+@pytest.mark.parametrize("protocol", [["--h1"], []], ids=["http1", "http2"])
+def test_files_asked_for_at_once(crowd: Server, protocol: list[str]) -> None:
+    """A connection has one of them at a time; none is forgotten."""
+    argv = ["h2load", *protocol, "-t1", "-c2", "-m20", "-n200", f"http://{crowd.http}/nereid/uPlot.js"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    assert "status codes: 200 2xx, 0 3xx, 0 4xx, 0 5xx" in done.stdout, done.stdout
 
 
 def test_it_can_be_turned_off(tmp_path: Path) -> None:

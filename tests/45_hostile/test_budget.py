@@ -193,7 +193,7 @@ def unread_http(address: str, count: int, text: bytes) -> Iterator[Step]:
         yield step
 
 
-@pytest.mark.parametrize("path", ["/v2/models/wordy/config", "/v2/models/wordy/stats", "/v2/models/stats"])
+@pytest.mark.parametrize("path", ["/v2/models/wordy/config", "/v2/models/wordy/stats", "/v2/models/stats", "/nereid/uPlot.js", "/nereid/live"])
 def test_answers_about_models_that_nobody_reads_over_http(siege: Siege, record_property: Callable[[str, object], None], path: str) -> None:
     text = rawhttp.head("GET", path) * 64
     withstand(siege, record_property, lambda: unread_http(siege.server.http, 60, text))

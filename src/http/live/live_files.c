@@ -6,6 +6,7 @@
 #include "http/http_exchange.h"
 #include "http/http_shard.h"
 #include "net/helpers.h"
+#include "net/turns.h"
 #include "os/files/beside.h"
 #include "os/files/file.h"
 #include "server/worker.h"
@@ -13,6 +14,9 @@
 #include <string.h>
 
 #define FILE_BYTES ((size_t)1 << 20)
+
+/* What a file counts until it is read: as much as lets nothing else of the connection begin. */
+#define UNKNOWN_BYTES (TURNS_UNREAD + 1)
 
 /* What the browser may do for the page: scripts, styles and requests of this port, and nothing
  * of anybody else's. Text never becomes markup (trusted-types), no page frames this one. */
@@ -92,6 +96,7 @@ static void live_read_finish(struct helpers_job *j)
     struct http_exchange *x = r->x;
     x->job = NULL;
     x->pending = false;
+    http_exchange_let_go(x);
     if (x->conn)
         live_read_settle(x, r);
     else
@@ -112,5 +117,6 @@ void live_files_answer(struct http_exchange *x, const struct live_file *f)
     x->job = &r->job;
     x->pending = true;
     worker_told(x->shard->worker, 0);
+    http_exchange_hold(x, UNKNOWN_BYTES);
     helpers_submit(x->shard->front->helpers, &r->job);
 }
