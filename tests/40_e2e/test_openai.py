@@ -3,6 +3,8 @@
 import contextlib
 import gzip
 import json
+import os
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,7 +12,8 @@ from typing import Any
 
 import openai
 import pytest
-from harness import ports, rawhttp, recite
+from harness import h2frames as h2
+from harness import http2, ports, rawhttp, recite
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Server
 
@@ -365,3 +368,49 @@ def test_mappings_that_are_wrong(tmp_path: Path, text: str, words: str) -> None:
 def test_off_unless_asked_for(models: Repository) -> None:
     with Nereid(models.path, {"openai-port": str(ports.free_port())}) as server, pytest.raises(ConnectionError):
         rawhttp.request(HOST, port_of(server), "GET", "/v1/models")
+
+
+def test_a_client_that_does_not_read(server: Server, tmp_path: Path) -> None:
+    """The model is cancelled; the client, when it reads on, gets what there was, then an error, and the end of the stream."""
+    mark = tmp_path / "mark"
+    body = json.dumps({"model": "recite", "prompt": "x" * 20_000, "stream": True}).encode()
+    with rawhttp.Connection(HOST, port_of(server)) as connection:
+        connection.send(rawhttp.head("POST", "/v1/completions", {"mark": str(mark)}, body) + body)
+        server.process.wait_until(lambda: mark.exists() and mark.read_text() != "", 120)
+        *events, last, end = connection.answer().body.split(b"\n\n")
+        assert end == b"" and events
+        error = json.loads(last.removeprefix(b"data: "))["error"]
+        assert (error["message"], error["type"]) == ("the client does not take the responses of its request", "server_error")
+        assert connection.ask("GET", "/health/ready").status == 200
+
+
+def test_over_http2(server: Server, client: openai.OpenAI, tmp_path: Path) -> None:
+    """Streams side by side on one connection; one that is reset is cancelled alone."""
+    mark = tmp_path / "mark"
+    body = json.dumps({"model": "recite", "prompt": "x", "stream": True}).encode()
+    with http2.Connection(f"{HOST}:{port_of(server)}") as connection:
+        goes = connection.begin("POST", "/v1/completions", body, {"mark": str(mark), "quiet": "yes"})
+        told = connection.ask("POST", "/v1/completions", body, {"count": "3"})
+        events = told.data.split(b"\n\n")
+        assert told.headers[":status"] == "200" and events[-2:] == [b"data: [DONE]", b""]
+        assert [json.loads(each.removeprefix(b"data: "))["choices"][0]["text"] for each in events[:-2]] == ["x", "x", "x", ""]
+        missing = connection.ask("POST", "/v1/completions", b'{"model":"nobody","prompt":"x"}')
+        assert (missing.headers[":status"], json.loads(missing.data)["error"]["code"]) == ("404", "model_not_found")
+        assert not mark.exists()
+        connection.send(h2.frame(h2.RST_STREAM, 0, goes, (8).to_bytes(4, "big")))
+        server.process.wait_until(mark.exists, 60)
+        assert connection.ask("GET", "/v1/models").headers[":status"] == "200"
+
+
+def test_stopping_answers_first(models: Repository) -> None:
+    """What is in flight when the server is told to stop is said to its end."""
+    with serve(models) as server, rawhttp.Connection(HOST, port_of(server)) as connection:
+        body = json.dumps({"model": "recite", "prompt": "x", "stream": True}).encode()
+        connection.send(rawhttp.head("POST", "/v1/completions", {"count": "20000"}, body) + body)
+        connection.socket.recv(1)  # the head: it has begun
+        os.kill(server.pid, signal.SIGTERM)
+        rest = b""
+        while part := connection.socket.recv(1 << 20):
+            rest += part
+        assert rest.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n") and rest.count(b'"text":"x"') == 20000
+        server.process.ends(0)
