@@ -182,14 +182,20 @@ static void put_piece_of(struct strbuf *to, struct openai_call *call, uint32_t i
                          uint32_t len)
 {
     struct strbuf *rest = &call->choices[i].text;
-    strbuf_append(rest, text, len);
-    bool ends = *call->choices[i].reason;
-    size_t whole = ends ? rest->len : openai_text_whole(strbuf_str(rest), rest->len);
-    put_delta(to, call, i, strbuf_str(rest), whole);
-    struct strbuf left = STRBUF_INIT;
-    strbuf_append(&left, strbuf_str(rest) + whole, rest->len - whole);
-    strbuf_fini(rest);
-    *rest = left;
+    struct strbuf all = STRBUF_INIT;
+    size_t bytes = len;
+    if (rest->len) {
+        all = *rest;
+        *rest = (struct strbuf)STRBUF_INIT;
+        strbuf_append(&all, text, len);
+        text = all.data;
+        bytes = all.len;
+    }
+    size_t whole = *call->choices[i].reason ? bytes : openai_text_whole(text, bytes);
+    put_delta(to, call, i, text, whole);
+    if (whole < bytes)
+        strbuf_append(rest, text + whole, bytes - whole);
+    strbuf_fini(&all);
 }
 
 static struct err *take_text(struct openai_call *call, uint32_t i, const char *text, uint32_t len)

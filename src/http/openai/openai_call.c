@@ -30,6 +30,9 @@
 
 #define DONE "[DONE]"
 
+/* What the memory of an event may have besides its text. */
+#define SPARE_BYTES ((size_t)512)
+
 /* What a call holds that does not lie in the memory of its request. */
 static void openai_call_end(struct openai_call *call)
 {
@@ -54,7 +57,9 @@ static void openai_call_fail(struct openai_call *call, struct err *e)
 static void tell_chunk(struct openai_call *call, struct strbuf *text)
 {
     size_t len = text->len;
-    http_event_text(call->x, strbuf_take(text), len);
+    bool roomy = text->cap - len > len + SPARE_BYTES; /* more than what it is charged as */
+    char *event = strbuf_take(text);
+    http_event_text(call->x, roomy ? mem_realloc(event, len + 1) : event, len);
 }
 
 static void take_response(struct openai_call *call, struct response *r)
