@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "http/http2_conn.h"
 #include "http/http2_stream.h"
-#include "http/http_answer.h"
 #include "http/http_exchange.h"
 #include "http/http_out.h"
 #include "http/http_shard.h"
@@ -191,8 +190,7 @@ static void append_part(struct http2_stream *s, struct part *p)
 static void send_exchange(struct http2_stream *s, struct http_exchange *x)
 {
     struct http_out *o = &x->shard->out;
-    http_out_begin(o);
-    http_out_write(x, http_answer_room(x), o);
+    http_out_write(x, o);
     s->ended = x->part != HTTP_PART_EVENT;
     if (!s->responding)
         submit_head(s, o, s->ended);

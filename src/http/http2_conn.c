@@ -119,6 +119,7 @@ void http2_conn_take(struct http_conn *c, const char *data, size_t n)
 {
     struct http2_conn *h = c->h2;
     h->progress = http2_conn_now(h);
+    h->whole = false;
     if (!h2_peer_take(&h->peer, h->session, data, n)) {
         write_h2(h); /* what the session still has to say */
         end_h2(h);
@@ -127,7 +128,7 @@ void http2_conn_take(struct http_conn *c, const char *data, size_t n)
     bool partial = !h->peer.greeted || h2_frames_partial(&h->peer.frames);
     if (!partial)
         h->begun = 0;
-    else if (!h->begun)
+    else if (!h->begun || h->whole) /* of a busy client the last frame is often cut */
         h->begun = h->progress;
     flush_h2_later(h);
 }
@@ -299,6 +300,7 @@ static int on_h2_ping(struct http2_conn *h)
 static int on_h2_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     struct http2_conn *h = user;
+    h->whole = true;
     if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS)
         http2_stream_frame(h, frame);
     else if (frame->hd.type == NGHTTP2_PING && !(frame->hd.flags & NGHTTP2_FLAG_ACK))

@@ -35,6 +35,7 @@ struct http2_conn {
     uint32_t receiving;  /* streams whose body is incomplete */
     uint32_t answering;  /* streams with answers that wait to be sent */
     uint32_t pings;
+    bool whole;       /* a frame, or a whole block of headers, came since the last read */
     time_ns begun;    /* when the client began what is still incomplete; 0 = nothing is */
     time_ns progress; /* when bytes were last read or written */
     time_ns sent;     /* when bytes were last written, or began to wait for the socket */

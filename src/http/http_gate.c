@@ -83,20 +83,33 @@ static struct http_exchange *answer_browser(struct http_line *l, const struct ht
     return x;
 }
 
+/* Where pages or keys are looked at: the answer to who is not let in; else NULL. */
+__attribute__((noinline)) static struct http_exchange *
+look_closely(struct http_line *l, const struct http1_head *h, const struct http_route *route)
+{
+    struct http_exchange *x = answer_browser(l, h, route);
+    return x ? x : turn_away(l, h, route);
+}
+
+/* The answer to a message that the service does not want. */
+__attribute__((cold, noinline)) static struct http_exchange *
+refuse_message(struct http_line *l, const struct http1_head *h, const struct http_route *route,
+               struct err *e)
+{
+    struct http_exchange *x = begin_refusal(l, h, route);
+    http_exchange_error(x, e);
+    return x;
+}
+
 struct http_exchange *http_gate(struct http_line *l, struct http1_head *h,
                                 struct http_route *ret_route, uint64_t *ret_max)
 {
     const struct http_front *f = l->conn->shard->front;
     *ret_route = f->service->route(f, h);
-    struct http_exchange *x = answer_browser(l, h, ret_route);
-    if (!x)
-        x = turn_away(l, h, ret_route);
+    struct http_exchange *x =
+        f->cors || guard_asks(&f->guard) ? look_closely(l, h, ret_route) : NULL;
     if (x)
         return x;
     struct err *e = f->service->admit(f, h, ret_route, ret_max);
-    if (!e)
-        return NULL;
-    x = begin_refusal(l, h, ret_route);
-    http_exchange_error(x, e);
-    return x;
+    return e ? refuse_message(l, h, ret_route, e) : NULL;
 }

@@ -128,7 +128,7 @@ static void count_answer(struct http_exchange *x, uint64_t bytes)
         http_exchange_counted(x, x->streamed + bytes);
 }
 
-void http_out_begin(struct http_out *o)
+static void http_out_begin(struct http_out *o)
 {
     if (!o->text)
         o->text = mem_alloc(HTTP_OUT_BYTES);
@@ -136,7 +136,8 @@ void http_out_begin(struct http_out *o)
     o->bytes = 0;
 }
 
-void http_out_write(struct http_exchange *x, size_t room, struct http_out *o)
+/* Writes an answer, or an event of one, and counts it. */
+static void write_one(struct http_exchange *x, size_t room, struct http_out *o)
 {
     uint64_t before = o->bytes;
     if (room > HTTP_OUT_BYTES)
@@ -144,6 +145,12 @@ void http_out_write(struct http_exchange *x, size_t room, struct http_out *o)
     else
         o->used += http_answer_write(x, o->text + o->used, o);
     count_answer(x, o->bytes - before);
+}
+
+void http_out_write(struct http_exchange *x, struct http_out *o)
+{
+    http_out_begin(o);
+    write_one(x, http_answer_room(x), o);
 }
 
 /* True if the next answer is the last outstanding one, and the connection ends: nothing more is
@@ -179,7 +186,7 @@ static bool http_out_gather(struct http_conn *c, struct http_out *o, struct list
         list_remove(&x->node);
         list_append(batch, &x->node);
         c->in_flight--;
-        http_out_write(x, room, o);
+        write_one(x, room, o);
         if (!x->keep_alive)
             return true;
     }

@@ -26,11 +26,9 @@ void http_out_fini(struct http_out *o);
  * right behind the last piece in the worker's buffer become part of it. */
 void http_out_add(struct http_out *o, const void *bytes, size_t len);
 
-/* http_out_begin - the worker's buffer is free for the next answers.
- * http_out_write - write an answer, or an event of one, into the buffer, and count it.
- * room  what http_answer_room says; the buffer has so much left, or is empty */
-void http_out_begin(struct http_out *o);
-void http_out_write(struct http_exchange *x, size_t room, struct http_out *o);
+/* http_out_write - write a single answer, or an event of one, into the worker's buffer, and count
+ * it. */
+void http_out_write(struct http_exchange *x, struct http_out *o);
 
 /* http_out_flush - write the connection's answers: see http_conn.flush. */
 void http_out_flush(struct http_conn *c);

@@ -9,7 +9,7 @@ import pytest
 
 import lanes
 from harness import h2frames as h2
-from harness import procfs, rawgrpc, rawhttp
+from harness import http2, procfs, rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import Nereid, Server
 
@@ -144,32 +144,46 @@ def call(connection: h2.Connection, stream: int) -> None:
     assert connection.finish(stream).trailers["grpc-status"] == "0"
 
 
-TRIFLES: dict[str, Callable[[int], bytes]] = {
-    "unknown frames": lambda _: h2.frame(0x42, 0, 0, b"12345678"),
-    "resets": lambda i: h2.frame(h2.HEADERS, h2.END_HEADERS, 2 * i + 5, CALL)
+def ask(connection: h2.Connection, stream: int) -> None:
+    """The same of HTTP."""
+    body = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[1],"data":[1]}]}'
+    connection.send(http2.request(stream, "POST", "/v2/models/id_fp32/infer", body))
+    assert connection.finish(stream).headers[":status"] == "200"
+
+
+# What asks on each port that speaks HTTP/2, and what opens a stream there whose body is to come.
+ASKING = {"grpc": call, "http": ask}
+OPENING = {"grpc": CALL, "http": h2.header_block(http2.fields("POST", "/v2/models/id_fp32/infer"))}
+
+
+TRIFLES: dict[str, Callable[[int, bytes], bytes]] = {
+    "unknown frames": lambda _, __: h2.frame(0x42, 0, 0, b"12345678"),
+    "resets": lambda i, block: h2.frame(h2.HEADERS, h2.END_HEADERS, 2 * i + 5, block)
     + h2.frame(h2.RST_STREAM, 0, 2 * i + 5, bytes(4)),
-    "empty data": lambda _: h2.frame(h2.DATA, 0, 3),
-    "a byte of a message": lambda _: h2.frame(h2.DATA, 0, 3, b"\0"),
-    "small windows": lambda _: h2.frame(h2.WINDOW_UPDATE, 0, 0, bytes([0, 0, 0, 1])),
+    "empty data": lambda _, __: h2.frame(h2.DATA, 0, 3),
+    "a byte of a message": lambda _, __: h2.frame(h2.DATA, 0, 3, b"\0"),
+    "small windows": lambda _, __: h2.frame(h2.WINDOW_UPDATE, 0, 0, bytes([0, 0, 0, 1])),
 }
 
 
+@pytest.mark.parametrize("port", ASKING)
 @pytest.mark.parametrize("kind", TRIFLES)
-def test_grpc_frames_for_nothing(server: Server, kind: str) -> None:
+def test_frames_for_nothing(server: Server, kind: str, port: str) -> None:
     """None of it is an error, nor so much that a limit is reached."""
-    with h2.Connection(server.grpc) as flooding:
-        call(flooding, 1)
-        flooding.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 3, CALL))
+    number = getattr(server, f"{port}_port")
+    with h2.Connection(getattr(server, port)) as flooding:
+        ASKING[port](flooding, 1)
+        flooding.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 3, OPENING[port]))
         assert not lanes.members(server.pid)
         sent = 0
         while not lanes.members(server.pid):
             assert sent < 500, "it is not moved to the slow lane"
-            flooding.send(TRIFLES[kind](sent))
-            is_read(server, server.grpc_port)
+            flooding.send(TRIFLES[kind](sent, OPENING[port]))
+            is_read(server, number)
             sent += 1
-        call(flooding, 2001)
+        ASKING[port](flooding, 2001)
         lanes.wait_for(server.pid, lambda now: not now, "it has sent a request")
-        call(flooding, 2003)
+        ASKING[port](flooding, 2003)
 
 
 def test_messages_in_pieces_are_work(server: Server) -> None:
