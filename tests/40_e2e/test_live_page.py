@@ -56,6 +56,11 @@ def url(server: Server) -> str:
     return f"http://{server.http}/"
 
 
+def row(model: str) -> str:
+    """The row of a model in the table, as a script; null if there is none."""
+    return f"([...document.querySelectorAll('#rows tr[data-index]')].find((each) => each.querySelector('button').textContent === {json.dumps(model)}) ?? null)"
+
+
 def row_of(page: Page, model: str) -> str:
     """The button of a model in the table, once it is there, as a selector."""
     found = f"[...document.querySelectorAll('#rows button')].find((each) => each.textContent === {json.dumps(model)})"
@@ -64,8 +69,8 @@ def row_of(page: Page, model: str) -> str:
 
 
 def choose(page: Page, model: str) -> None:
-    page.value("document.getElementById('chosen-by-test')?.removeAttribute('id')")
-    page.click(row_of(page, model))
+    """In one step: a row is made anew when its model gets another version."""
+    page.until(f"(() => {{ const row = {row(model)}; row?.querySelector('button').click(); return row; }})()")
     page.until(f"document.querySelector('#detail-title').textContent.startsWith({json.dumps(model)})")
 
 
@@ -87,7 +92,7 @@ def test_from_opening_the_page_to_a_digit(browser: Browser) -> None:
     """Nothing is given to the server but its repository; nothing is read but what stands on the page."""
     with Nereid(paths.need(paths.SAMPLE_MODELS)) as server, browser.page(url(server)) as page:
         page.until("document.querySelector('#state').dataset.state === 'ready'")
-        choose(page, "digits")
+        page.click(row_of(page, "digits"))
         for name, strokes in (("one", ONE), ("zero", ZERO), ("seven", SEVEN)):
             page.until("document.querySelector('.drop canvas')")
             page.draw(".drop canvas", strokes)
@@ -253,14 +258,13 @@ def test_load_and_unload(browser: Browser, tmp_path: Path) -> None:
     for name in ("here", "later"):
         repository.identity(name)
     with Nereid(repository.path, {"model-control-mode": "explicit", "load-model": "here"}) as server, browser.page(url(server)) as page:
-        state = "document.querySelector('#chosen-by-test').closest('tr').children[2].textContent"
+        state = f"{row('later')}?.children[2].textContent"
         choose(page, "later")
         assert page.value(state) == "not loaded"
         page.until("document.querySelector('#detail .bar button:enabled')")
         page.click("#detail .bar button")
         page.until("document.querySelector('#said').textContent === 'later is loaded'")
         assert rawhttp.get(server.http, "/v2/models/later/ready").status == 200
-        choose(page, "later")
         page.until(f"{state} === 'ready' && document.querySelector('#detail form')")
         page.click("#detail .bar button + button")
         page.until("document.querySelector('#confirm-dialog').open")
@@ -272,8 +276,11 @@ def test_load_and_unload(browser: Browser, tmp_path: Path) -> None:
         page.click("#confirm-dialog .main")
         page.until("document.querySelector('#said').textContent === 'later is unloaded'")
         assert rawhttp.get(server.http, "/v2/models/later/ready").status == 400
-        choose(page, "later")
         page.until(f"{state} === 'unavailable' && document.querySelector('#detail').innerText.includes('unloaded')")
+        assert rawhttp.post(server.http, "/v2/repository/models/later/load", {}).status == 200  # by somebody else
+        page.until(f"{state} === 'ready' && document.querySelector('#detail form')")
+        assert rawhttp.post(server.http, "/v2/repository/models/later/unload", {}).status == 200
+        page.until(f"{state} === 'unavailable' && !document.querySelector('#detail form')")
         shutil.rmtree(repository.path / "later")
         page.click("#detail .bar button")
         page.until("document.querySelector('#problem').innerText.includes('failed')")
@@ -358,7 +365,7 @@ def test_the_numbers_move(browser: Browser, tmp_path: Path) -> None:
         assert page.value(tile("Latency, half")) not in ("–", "0 µs") and page.value(tile("Waiting")) == "0"
         label = "document.querySelectorAll('#charts [role=img]')[2].getAttribute('aria-label')"
         assert page.value(label) == "Batch size, mean, chart of the last minutes; now rows 4"
-        cells = f"[...document.querySelector('{row_of(page, 'batched')}').closest('tr').children].map((each) => each.textContent)"
+        cells = f"[...{row('batched')}.children].map((each) => each.textContent)"
         assert page.value(cells)[6] == "4"
         choose(page, "other")
         page.until(f"{tile('Answered')} === '0' && document.querySelector('#scope').textContent === 'of other'")

@@ -386,14 +386,24 @@ const showConfig = (config, body) => {
   element("pre", JSON.stringify(config, null, 2), more).tabIndex = 0;
 };
 
-let choices = 0;
+// The model that is looked at was loaded or unloaded meanwhile, by whomever.
+const lookAtChosen = () => {
+  if (!chosen) return;
+  const { name, version } = chosen, key = keyOf(name, version);
+  const now = known.index.has(key) || known.live.has(key) ? version : latestOf(name);
+  if (now !== version || stateOf(name, now) !== shownState) choose(name, now, false);
+};
+
+let choices = 0, shownState = "";
 const choose = async (name, version, focus) => {
   const mine = ++choices, body = byId("detail-body");
+  const inside = body.contains(document.activeElement); // the focus would be lost with what it is on
   chosen = { name, version };
+  shownState = stateOf(name, version);
   setScope(name);
   paintRows();
   byId("detail-title").textContent = version ? `${name}, version ${version}` : name;
-  if (focus) byId("detail-title").focus();
+  if (focus || inside) byId("detail-title").focus();
   body.replaceChildren();
   actions = element("div", null, body, "bar");
   showActions();
@@ -462,7 +472,7 @@ const poll = async () => {
       if (asked === scope) take(numbers);
       else again = true;
     } while (again);
-    if (indexDue && indexAllowed) await lookAgain().catch(() => {});
+    if (indexDue && indexAllowed) await lookAgain().then(lookAtChosen, () => {});
     arrange();
     if (lost) problem("");
     lost = false;
