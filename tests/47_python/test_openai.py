@@ -132,6 +132,13 @@ def test_characters_in_pieces(client: openai.OpenAI) -> None:
     assert client.completions.create(model="sampled", prompt="bytes").choices[0].text == "a\u00e9\u2603\U0001f99c"
 
 
+def test_a_reason_that_comes_without_text(client: openai.OpenAI) -> None:
+    chunks = list(client.completions.create(model="sampled", prompt="apart", stream=True))
+    assert [(each.choices[0].text, each.choices[0].finish_reason) for each in chunks] == [("a", None), ("", "length")]
+    answer = client.completions.create(model="sampled", prompt="apart").choices[0]
+    assert (answer.text, answer.finish_reason) == ("a", "length")
+
+
 def test_errors_of_the_model(client: openai.OpenAI) -> None:
     for stream in (False, True):
         with pytest.raises(openai.InternalServerError, match="no more words") as e:

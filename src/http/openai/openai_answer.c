@@ -225,6 +225,7 @@ static struct err *take_texts(struct openai_call *call, const struct tensor_outp
             strbuf_putc(ret, ',');
         put_piece_of(ret, call, i, text, len);
         put_reason(ret, call->choices[i].reason);
+        call->choices[i].ended = *call->choices[i].reason;
     }
     if (call->streamed)
         put_chunk_end(ret, call);
@@ -380,7 +381,7 @@ bool openai_answer_last(struct openai_call *call, struct strbuf *ret)
     put_begin(ret, call);
     for (uint32_t i = 0; i < call->choice_count; i++) {
         struct openai_choice *choice = &call->choices[i];
-        if (*choice->reason && choice->begun)
+        if (choice->ended)
             continue;
         strbuf_puts(ret, comma);
         put_delta(ret, call, i, strbuf_str(&choice->text), choice->text.len);

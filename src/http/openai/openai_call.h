@@ -22,7 +22,8 @@ struct http_message;
 struct openai_choice {
     struct strbuf text;                    /* so far; of a stream: the beginning of a character */
     char reason[OPENAI_CALL_REASON_BYTES]; /* why it ended; "" = it goes on */
-    bool begun;                            /* of a stream: a chunk told of it */
+    bool begun;                            /* of a stream: a chunk told of it, */
+    bool ended;                            /* and one why it ended */
 };
 
 /* A request and what was answered so far; in the memory of the model's request. */

@@ -1,5 +1,5 @@
 """Says the words of what it is asked back, one a response; embeds texts by their bytes. Told by the last message, or the prompt:
-`raise`, `raise late`, `wait FILE` until it is cancelled, `bytes`: characters in pieces, `asked`: what came in."""
+`raise`, `raise late`, `wait FILE` until it is cancelled, `bytes`: characters in pieces, `apart`: a reason without text, `asked`: what came in."""
 
 import json
 import time
@@ -58,6 +58,9 @@ class TritonPythonModel:
             whole = "a\u00e9\u2603\U0001f99c".encode()
             for at in range(len(whole)):
                 sender.send(chunk(whole[at : at + 1]))
+        elif text == "apart":
+            sender.send(chunk("a"))
+            sender.send(pb_utils.InferenceResponse([tensor("FINISH", ["length"])]))
         elif text == "asked":
             sender.send(chunk(json.dumps(inputs), "stop"))
         else:
