@@ -253,6 +253,24 @@ def test_keys_are_asked_for(browser: Browser, tmp_path: Path) -> None:
             page.complaints.clear()
 
 
+def test_a_header_is_asked_for(browser: Browser, tmp_path: Path) -> None:
+    """Where statistics alone are restricted, the models are there once it is given."""
+    repository = Repository(tmp_path / "models")
+    repository.identity("plain")
+    with Nereid(repository.path, {"http-restricted-api": "statistics:x-admin=secret"}) as server, browser.page(url(server)) as page:
+        page.until("document.querySelector('#problem').innerText.includes('restricted')")
+        assert page.complaints and all("403" in each for each in page.complaints)
+        page.click("#access")
+        page.click("#header-name")
+        page.write("x-admin")
+        page.click("#header-value")
+        page.write("secret")
+        page.click("#access-dialog .main")
+        row_of(page, "plain")
+        page.until("document.querySelector('#problem').hidden")
+        page.complaints.clear()
+
+
 def test_load_and_unload(browser: Browser, tmp_path: Path) -> None:
     repository = Repository(tmp_path / "models")
     for name in ("here", "later"):
