@@ -57,8 +57,8 @@ static bool spread_elements(struct http_infer_input *d, uint64_t elements)
     return elements == 1;
 }
 
-bool http_generate_shape(const struct model_config *c, const struct model_io *io, uint64_t elements,
-                         struct http_infer_input *d)
+bool http_generate_map_shape(const struct model_config *c, const struct model_io *io,
+                             uint64_t elements, struct http_infer_input *d)
 {
     d->name = io->name;
     d->name_len = io->name_len;
@@ -73,7 +73,7 @@ static struct err *map_input(struct filling *f, const struct model_io *io, yyjso
         if (strcmp(f->r->inputs[i].name, io->name) == 0)
             return request_error(f->r, "input '%s' already exists in request", io->name);
     uint64_t elements = yyjson_is_arr(v) ? unsafe_yyjson_get_len(v) : 1;
-    if (!http_generate_shape(f->r->config, io, elements, &d))
+    if (!http_generate_map_shape(f->r->config, io, elements, &d))
         return err_new(STATUS_INVALID_ARG,
                        "The schema can not convert input '%s' to tensor with proper shape",
                        io->name);

@@ -17,7 +17,7 @@ struct request;
  * errors  in the reference's words */
 struct err *http_generate_map(struct http_exchange *x, struct request *r, struct http_message *m);
 
-/* http_generate_shape - describe so many elements as an input: dimensions of fixed size get
+/* http_generate_map_shape - describe so many elements as an input: dimensions of fixed size get
  * theirs, the last one of any size the rest. Returns false if they do not fit. */
-bool http_generate_shape(const struct model_config *c, const struct model_io *io, uint64_t elements,
-                         struct http_infer_input *d);
+bool http_generate_map_shape(const struct model_config *c, const struct model_io *io,
+                             uint64_t elements, struct http_infer_input *d);

@@ -96,7 +96,7 @@ static struct err *fill_values(struct openai_filling *f, const struct model_io *
     struct http_infer_input d;
     uint64_t elements = yyjson_is_arr(v) ? yyjson_arr_size(v) : 1;
     struct err *e = check_new(f, io);
-    if (!e && !http_generate_shape(f->r->config, io, elements, &d))
+    if (!e && !http_generate_map_shape(f->r->config, io, elements, &d))
         e = no_shape(f, io, elements);
     if (!e)
         e = about_member(f, http_infer_input_json(f->r, &d, v, elements, &f->left));
@@ -109,7 +109,7 @@ static struct err *fill_bytes(struct openai_filling *f, const struct model_io *i
 {
     struct http_infer_input d;
     struct err *e = check_new(f, io);
-    if (!e && !http_generate_shape(f->r->config, io, 1, &d))
+    if (!e && !http_generate_map_shape(f->r->config, io, 1, &d))
         e = no_shape(f, io, 1);
     if (e)
         return e;
