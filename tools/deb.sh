@@ -70,7 +70,7 @@ Section: net
 Priority: optional
 Installed-Size: $(du -ks --exclude=DEBIAN "$stage" | cut -f1)
 Depends: $needs, passwd
-Recommends: libpcre2-8-0, libzstd1, python3
+Recommends: libpcre2-8-0, libyaml-0-2, libzstd1, python3
 Description: inference server that takes the place of Triton
  Serves models over HTTP and gRPC with the protocols, the repositories, the
  configurations and the plug-ins of NVIDIA's Triton Inference Server.

@@ -26,7 +26,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "opt/nereid"
 USER = 65532
-ON_DEMAND = ("libzstd.so.1", "libpcre2-8.so.0")  # opened when they are needed
+ON_DEMAND = ("libzstd.so.1", "libpcre2-8.so.0", "libyaml-0.so.2")  # opened when they are needed
 AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 FILES = {
     "etc/passwd": f"root:x:0:0:root:/:/nologin\nnereid:x:{USER}:{USER}:nereid:/:/nologin\n",

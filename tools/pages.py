@@ -73,11 +73,13 @@ The other pages write `nereid` for either. `nereid check REPOSITORY` reads a rep
 files, huge pages, GPUs, the plug-ins that can be opened, ports, certificates, repositories. Its exit status is 0 when nothing would be, 1
 when something would, 2 for a wrong command line.
 
+`nereid migrate` says what would become of a tritonserver's command line and models here: [moving from Triton](moving-from-triton.md).
+
 `nereid bench -m MODEL` sends inferences to a server and prints how many it answers in a second and how long they take: [bench](bench.md).
 
 ## Start and stop
 
-The ports are open before the models are loaded; until those of the start are, `/v2/health/live` and `/v2/health/ready` answer 400. So
+The ports are open before the models are loaded (a shared one, `--reuse-http-port`, opens behind them); until those of the start are, `/v2/health/live` and `/v2/health/ready` answer 400. So
 give a liveness probe time (`startupProbe` of Kubernetes), or have models loaded on request (`--model-control-mode=explicit`). `server is
 ready` in the log ends the start. One that fails ends with status 1: the last error says so, those before it name the models.
 

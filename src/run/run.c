@@ -16,6 +16,7 @@
 #include "run/check_command.h"
 #include "run/doctor.h"
 #include "run/fronts.h"
+#include "run/migrate.h"
 #include "server/log_files.h"
 #include "server/server.h"
 
@@ -218,6 +219,8 @@ int run_server(int argc, char **argv)
         return check_command(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "doctor") == 0)
         return doctor_command(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "migrate") == 0)
+        return migrate_command(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "bench") == 0)
         return bench_command(argc - 1, argv + 1);
     struct options *o = mem_alloc(sizeof(*o));

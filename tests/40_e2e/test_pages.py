@@ -21,6 +21,7 @@ PATH={venv}/bin:$PATH
 nereid() {{
     if [ "$1" = bench ]; then {binary} "$@"; return; fi
     if [ "$1" = check ]; then {binary} "$@" --backend-directory={build}/backends; return; fi
+    if [ "$1" = migrate ]; then shift; {binary} migrate --backend-directory={build}/backends "$@"; return; fi
     exec {binary} --backend-directory={build}/backends --cache-directory={build}/caches --repoagent-directory={build}/repoagents \\
         --http-port={http} --grpc-port={grpc} --metrics-port={metrics} --openai-port={openai} "$@" >log 2>&1
 }}

@@ -135,6 +135,42 @@ static struct err *pass(int argc, char *const *argv, struct options *o, bool fil
     return NULL;
 }
 
+static void settle_completion(struct options *o)
+{
+    o->auto_complete_config = !o->disable_auto_complete && !o->strict_model_config;
+}
+
+/* Tries the option at argv[*at]. An unknown one may have a value that stands alone. */
+static void try_one(int argc, char *const *argv, int *at, struct options *o, options_tried_fn tried,
+                    void *arg)
+{
+    const struct options_row *row = NULL;
+    const char *value = NULL, *given = argv[*at];
+    size_t warnings = o->warning_count;
+    struct err *e = read_one(argc, argv, at, &row, &value);
+    if (e && !row && strncmp(given, "--", 2) == 0 && !strchr(given, '=') && *at + 1 < argc &&
+        argv[*at + 1][0] != '-')
+        value = argv[++*at];
+    if (!e)
+        e = options_value_set(row, value, o);
+    if (!e)
+        options_row_warn(row, o);
+    enum options_fate fate = e                                 ? OPTIONS_REFUSED
+                             : row->kind == OPTIONS_KIND_TUNES ? OPTIONS_IGNORED
+                                                               : OPTIONS_TAKEN;
+    const char *warning = o->warning_count > warnings ? o->warnings[o->warning_count - 1] : NULL;
+    /* a given text with '=' shows the value already */
+    tried(arg, fate, given, strchr(given, '=') ? NULL : value, e ? err_message(e) : warning);
+    err_free(e);
+}
+
+void options_try(int argc, char *const *argv, struct options *o, options_tried_fn tried, void *arg)
+{
+    for (int i = 0; i < argc; i++)
+        try_one(argc, argv, &i, o, tried, arg);
+    settle_completion(o);
+}
+
 struct err *options_parse(int argc, char *const *argv, struct options *o, enum options_action *ret)
 {
     *ret = OPTIONS_RUN;
@@ -152,6 +188,6 @@ struct err *options_parse(int argc, char *const *argv, struct options *o, enum o
                     "option --load-model needs --model-control-mode=explicit as well");
     if (!e && *ret == OPTIONS_RUN)
         e = options_clouds_settle(o);
-    o->auto_complete_config = !o->disable_auto_complete && !o->strict_model_config;
+    settle_completion(o);
     return e;
 }

@@ -161,6 +161,22 @@ void options_defaults(struct options *o);
  *         the line */
 struct err *options_parse(int argc, char *const *argv, struct options *o, enum options_action *ret);
 
+enum options_fate {
+    OPTIONS_TAKEN,
+    OPTIONS_IGNORED, /* accepted, but without effect */
+    OPTIONS_REFUSED,
+};
+
+/* options_tried_fn - an option was tried.
+ * value  NULL = none was given
+ * why    the error or the warning; NULL = there is none. All are borrowed for the call */
+typedef void (*options_tried_fn)(void *arg, enum options_fate fate, const char *name,
+                                 const char *value, const char *why);
+
+/* options_try - set the options of a command line without its program's name as options_parse
+ * does, but go on after one that is refused, and tell of each. No file is read. */
+void options_try(int argc, char *const *argv, struct options *o, options_tried_fn tried, void *arg);
+
 /* options_fini - free what options_parse allocated. */
 void options_fini(struct options *o);
 

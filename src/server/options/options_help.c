@@ -45,16 +45,18 @@ static void options_help_put_row(struct strbuf *sb, const struct options_row *ro
 char *options_help(void)
 {
     struct strbuf sb = STRBUF_INIT;
-    strbuf_puts(&sb, "Usage: nereid --model-repository <path> [options]\n"
-                     "       nereid check <path>...           read repositories, print problems\n"
-                     "       nereid doctor [options]          what this machine has for a server\n"
-                     "       nereid bench -m <model>          measure a server\n\n"
-                     "Serves models over HTTP and gRPC. Options are written --name=value or --name "
-                     "value.\n"
-                     "check reads a model repository, says what is wrong with it, and ends; "
-                     "nereid check --help\ntells more.\n\n"
-                     "  --help, -h\n" INDENT "Print this and end.\n"
-                     "  --version\n" INDENT "Print the version and end.\n");
+    strbuf_puts(&sb,
+                "Usage: nereid --model-repository <path> [options]\n"
+                "       nereid check <path>...           read repositories, print problems\n"
+                "       nereid doctor [options]          what this machine has for a server\n"
+                "       nereid bench -m <model>          measure a server\n"
+                "       nereid migrate <file>...         what becomes of a tritonserver here\n\n"
+                "Serves models over HTTP and gRPC. Options are written --name=value or --name "
+                "value.\n"
+                "check reads a model repository, says what is wrong with it, and ends; "
+                "nereid check --help\ntells more.\n\n"
+                "  --help, -h\n" INDENT "Print this and end.\n"
+                "  --version\n" INDENT "Print the version and end.\n");
     const char *group = "";
     size_t count;
     const struct options_row *rows = options_row_all(&count);

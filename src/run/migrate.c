@@ -1,0 +1,241 @@
+#include "run/migrate.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "cloud/cloud.h"
+#include "os/files/file.h"
+#include "repo/check/check.h"
+#include "repo/load/local.h"
+#include "run/fronts.h"
+#include "run/migrate_words.h"
+#include "run/migrate_yaml.h"
+#include "server/options/options.h"
+#include "server/rooms.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_FILE_BYTES ((size_t)4 << 20)
+
+static const char usage[] =
+    "usage: nereid migrate [--repository=DIRECTORY]... [--backend-directory=DIRECTORY]\n"
+    "                      FILE... | -- tritonserver OPTION...\n"
+    "\n"
+    "Says line by line what would become of a tritonserver here: which of its options are taken,\n"
+    "ignored or refused, and which of its models. Nothing is served and nothing is changed.\n"
+    "FILE: a Compose or Kubernetes file (.yaml, .yml, .json) or a script that starts it.\n"
+    "\n"
+    "  --repository=DIRECTORY         where its models lie on this machine, in place of its\n"
+    "                                 --model-repository\n"
+    "  --backend-directory=DIRECTORY  where backends lie on this machine\n"
+    "\n"
+    "Exit status: 0 nothing is refused, 1 something is, 2 wrong command line.\n";
+
+struct migrate {
+    const char **repositories; /* --repository */
+    size_t repository_count;
+    const char *backends; /* NULL = ours */
+    const char *file;     /* that is being read */
+    unsigned found;       /* number of command lines */
+    unsigned taken, ignored, refused;
+    unsigned models, bad_models;
+};
+
+static void migrate_tell(const char *fate, const char *what, const char *value, const char *why)
+{
+    printf("  %-8s %s%s%s%s%s\n", fate, what, value ? "=" : "", value ? value : "", why ? ": " : "",
+           why ? why : "");
+}
+
+static void tell_option(void *arg, enum options_fate fate, const char *name, const char *value,
+                        const char *why)
+{
+    struct migrate *m = arg;
+    static const char *const names[] = {"taken", "ignored", "refused"};
+    unsigned *const counts[] = {&m->taken, &m->ignored, &m->refused};
+    ++*counts[fate];
+    migrate_tell(names[fate], name, value, why);
+}
+
+/* Tells of each model of one repository; `report` has its problems, in the order of the models. */
+static void tell_models(struct migrate *m, const char *path, const struct check_report *report)
+{
+    struct local_names names = {0};
+    struct err *e = local_models(path, &names);
+    size_t told = 0;
+    for (size_t i = 0; i < report->count; i++) {
+        const struct check_problem *p = &report->problems[i];
+        struct strbuf why = STRBUF_INIT;
+        strbuf_printf(&why, "%s; mend: %s", p->what, p->mend);
+        migrate_tell("refused", *p->model ? p->model : path, NULL, strbuf_str(&why));
+        strbuf_fini(&why);
+    }
+    for (size_t i = 0; !e && i < names.count; i++) {
+        bool bad = false;
+        for (size_t k = 0; k < report->count && !bad; k++)
+            bad = strcmp(report->problems[k].model, names.names[i]) == 0;
+        if (!bad)
+            migrate_tell("taken", names.names[i], NULL, NULL);
+        told += bad;
+    }
+    m->models += (unsigned)(e ? 0 : names.count - told);
+    m->bad_models += (unsigned)(told ? told : report->count);
+    err_free(e);
+    local_names_fini(&names);
+}
+
+static void look_at_repository(struct migrate *m, const char *path, const struct options *o)
+{
+    printf("models of %s\n", path);
+    if (cloud_is(path) || !file_is_dir(path)) {
+        m->bad_models++;
+        migrate_tell(
+            "unknown", path, NULL,
+            "is not on this machine: name a copy with --repository=DIRECTORY, so that its models "
+            "are looked at");
+        return;
+    }
+    struct check_settings s = {.paths = &path,
+                               .path_count = 1,
+                               .config_name = o->model_config_name,
+                               .strict = o->strict_model_config,
+                               .namespacing = o->model_namespacing,
+                               .features = &rooms_list,
+                               .backend_directory = o->backend_directory};
+    struct check_report report;
+    check_repositories(&s, &report);
+    tell_models(m, path, &report);
+    check_report_fini(&report);
+}
+
+/* What the options mean together. */
+static void look_at_options(struct migrate *m, const struct options *o)
+{
+    struct err *e = fronts_check(o);
+    if (e)
+        tell_option(m, OPTIONS_REFUSED, "all together", NULL, err_message(e));
+    err_free(e);
+    if (o->load_model_count && o->control_mode != OPTIONS_CONTROL_EXPLICIT)
+        tell_option(m, OPTIONS_REFUSED, "all together", NULL,
+                    "option --load-model needs --model-control-mode=explicit as well");
+}
+
+/* Looks at the options of one server, and at its models. */
+static void look_at_server(struct migrate *m, char *const *argv, int argc)
+{
+    struct options *o = mem_alloc(sizeof(*o));
+    options_defaults(o);
+    const char *backends = m->backends ? m->backends : o->backend_directory;
+    m->found++;
+    options_try(argc, argv, o, tell_option, m);
+    look_at_options(m, o);
+    if (m->backends || !file_is_dir(o->backend_directory))
+        o->backend_directory = backends;
+    const char *const *paths = m->repository_count ? m->repositories : o->repositories;
+    size_t count = m->repository_count ? m->repository_count : o->repository_count;
+    if (!count)
+        tell_option(m, OPTIONS_REFUSED, "--model-repository", NULL, "is not given");
+    for (size_t i = 0; i < count; i++)
+        look_at_repository(m, paths[i], o);
+    options_fini(o);
+    mem_free(o);
+}
+
+static void look_at_words(void *arg, const struct migrate_words *words, size_t line)
+{
+    struct migrate *m = arg;
+    size_t first, end;
+    if (!migrate_words_server(words, &first, &end))
+        return;
+    if (line)
+        printf("options in %s, from line %zu\n", m->file, line);
+    else
+        printf("options in %s\n", m->file);
+    if (words->cut)
+        tell_option(m, OPTIONS_REFUSED, "the rest", NULL,
+                    "more than 4096 words, which are not looked at");
+    look_at_server(m, words->words + first, (int)(end - first));
+}
+
+static bool is_yaml(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot &&
+           (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0);
+}
+
+static struct err *look_at_file(struct migrate *m, const char *path)
+{
+    char *text;
+    size_t len;
+    struct err *e = file_read(path, MAX_FILE_BYTES, &text, &len);
+    if (e)
+        return e;
+    unsigned before = m->found;
+    m->file = path;
+    if (is_yaml(path)) {
+        e = err_wrap(migrate_yaml_read(text, len, look_at_words, m), "%s", path);
+    } else {
+        struct migrate_words words = {0};
+        migrate_words_split(&words, text, len);
+        look_at_words(m, &words, 0);
+        migrate_words_fini(&words);
+    }
+    mem_free(text);
+    if (!e && m->found == before)
+        e = err_new(STATUS_INVALID_ARG, "%s: no command line of tritonserver found", path);
+    return e;
+}
+
+/* Reads our own arguments up to "--"; files are looked at where they stand. */
+static struct err *run_arguments(struct migrate *m, int argc, char **argv)
+{
+    static const char repository[] = "--repository=", backends[] = "--backend-directory=";
+    struct err *e = NULL;
+    for (int i = 1; i < argc && !e; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            struct migrate_words words = {.words = argv + i + 1, .count = (size_t)(argc - i - 1)};
+            size_t first, end;
+            if (!migrate_words_server(&words, &first, &end))
+                return err_new(STATUS_INVALID_ARG, "behind -- a command line is expected that "
+                                                   "begins with tritonserver");
+            puts("options");
+            look_at_server(m, words.words + first, (int)(end - first));
+            return NULL;
+        }
+        if (strncmp(argv[i], repository, strlen(repository)) == 0)
+            m->repositories[m->repository_count++] = argv[i] + strlen(repository);
+        else if (strncmp(argv[i], backends, strlen(backends)) == 0)
+            m->backends = argv[i] + strlen(backends);
+        else if (argv[i][0] == '-')
+            e = err_new(STATUS_INVALID_ARG, "unknown argument '%s', see nereid migrate --help",
+                        argv[i]);
+        else
+            e = look_at_file(m, argv[i]);
+    }
+    return e;
+}
+
+int migrate_command(int argc, char **argv)
+{
+    if (argc < 2 || strcmp(argv[1], "--help") == 0) {
+        fputs(usage, argc < 2 ? stderr : stdout);
+        return argc < 2 ? 2 : 0;
+    }
+    struct migrate m = {.repositories = mem_alloc((size_t)argc * sizeof(char *))};
+    struct err *e = run_arguments(&m, argc, argv);
+    int status = 2;
+    if (!e && !m.found)
+        e = err_new(STATUS_INVALID_ARG, "no command line is given: name a file, or give it behind "
+                                        "--, see nereid migrate --help");
+    if (e) {
+        fprintf(stderr, "nereid migrate: %s\n", err_message(e));
+        err_free(e);
+    } else {
+        printf("options: %u taken, %u ignored, %u refused; models: %u taken, %u refused\n", m.taken,
+               m.ignored, m.refused, m.models, m.bad_models);
+        status = m.refused || m.bad_models ? 1 : 0;
+    }
+    mem_free(m.repositories);
+    return status;
+}

@@ -1,0 +1,197 @@
+"""nereid migrate: what would become of a tritonserver's command line and of its models, without serving them."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import paths
+from harness.repository import Repository
+
+COMPOSE = """\
+services:
+  web: { image: nginx, command: [nginx, -g, daemon off;] }
+  triton:
+    image: nvcr.io/nvidia/tritonserver:24.10-py3
+    command: tritonserver --model-repository=/models --http-port 9000 --pinned-memory-pool-byte-size=268435456
+"""
+KUBERNETES = """\
+apiVersion: v1
+kind: Service
+metadata: { name: triton }
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: triton }
+spec:
+  template:
+    spec:
+      containers:
+      - name: triton
+        image: nvcr.io/nvidia/tritonserver:24.10-py3
+        command: [tritonserver]
+        args:
+        - --model-repository=/models
+        - --strict-readiness=false
+        - --no-such-option=1
+      - name: other
+        args: ["--model-repository=/not-this-one"]
+"""
+SCRIPTED = """\
+spec:
+  containers:
+  - command: [sh, -c]
+    args:
+    - |
+      export A=1  # tritonserver --not-this
+      exec /opt/tritonserver/bin/tritonserver \\
+        --model-repository="/mo dels" --log-verbose=1 >/dev/null && echo --ended
+"""
+ONE = ("taken", "one", "")
+
+
+def migrate(*arguments: Path | str) -> tuple[int, str, str]:
+    argv = [str(paths.nereid_binary()), "migrate", *map(str, arguments)]
+    got = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    return got.returncode, got.stdout, got.stderr
+
+
+def told(text: str) -> list[tuple[str, str, str]]:
+    """The lines about options and models: what becomes of it, what it is, why."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("  "):
+            fate, rest = line.split(None, 1)
+            what, _, why = rest.partition(": ")
+            found.append((fate, what, why))
+    return found
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    made = Repository(tmp_path / "models")
+    made.identity("one")
+    return made.path
+
+
+def here(models: Path) -> list[str]:
+    return [f"--repository={models}", f"--backend-directory={paths.backends()}"]
+
+
+def test_a_command_line(models: Path) -> None:
+    line = ["tritonserver", f"--model-repository={models}", "--http-port", "9000", "--backend-directory=/opt/tritonserver/backends", "--grpc-infer-allocation-pool-size=16"]
+    status, out, _ = migrate(f"--backend-directory={paths.backends()}", "--", *line)
+    lines = told(out)
+    assert lines[:3] == [("taken", line[1], ""), ("taken", "--http-port=9000", ""), ("taken", line[4], "")]
+    assert lines[3][:2] == ("ignored", line[5]) and "does nothing here" in lines[3][2]
+    assert lines[4:] == [ONE]
+    assert (status, out.splitlines()[-1]) == (0, "options: 3 taken, 1 ignored, 0 refused; models: 1 taken, 0 refused")
+
+
+def test_what_is_refused_is_named_with_its_reason(models: Path) -> None:
+    made = Repository(models)
+    (made.model("plan", 'platform: "tensorrt_plan"\n') / "1" / "model.plan").touch()
+    made.model("typo", 'backend: "identity"\nno_such_field: 1\n')
+    line = ["tritonserver", "--model-repository=/models", "--http-port=many", "--htp-port=1", "--unheard-of", "7", "--model-control-mode=none", "stray"]
+    status, out, _ = migrate(*here(models), "--", *line)
+    lines = told(out)
+    assert [(fate, what) for fate, what, _ in lines[:6]] == [
+        ("taken", "--model-repository=/models"), ("refused", "--http-port=many"), ("refused", "--htp-port=1"), ("refused", "--unheard-of=7"),
+        ("taken", "--model-control-mode=none"), ("refused", "stray"),
+    ]  # fmt: skip
+    assert "did you mean --http-port" in lines[2][2] and "unexpected argument 'stray'" in lines[5][2]
+    why = {what: (fate, why) for fate, what, why in lines[6:]}
+    assert why["one"] == ("taken", "")
+    assert why["plan"][0] == "refused" and "tensorrt" in why["plan"][1] and "mend: " in why["plan"][1]
+    assert why["typo"][0] == "refused" and "no_such_field" in why["typo"][1]
+    assert (status, out.splitlines()[-1]) == (1, "options: 2 taken, 0 ignored, 4 refused; models: 1 taken, 2 refused")
+
+
+def test_options_that_only_fail_together(models: Path) -> None:
+    status, out, _ = migrate(*here(models), "--", "tritonserver", "--model-repository=/m", "--http-port=9", "--grpc-port=9", "--load-model=one")
+    refused = [why for fate, what, why in told(out) if (fate, what) == ("refused", "all together")]
+    assert status == 1 and len(refused) == 2 and "port of its own" in refused[0] and "--model-control-mode=explicit" in refused[1]
+
+
+def test_a_repository_that_is_not_here() -> None:
+    for path in ("/no/such/folder", "s3://bucket/models"):
+        status, out, _ = migrate("--", "tritonserver", f"--model-repository={path}")
+        assert status == 1 and told(out)[1][0] == "unknown" and "--repository=DIRECTORY" in told(out)[1][2]
+
+
+def test_a_file_of_compose(models: Path, tmp_path: Path) -> None:
+    file = tmp_path / "compose.yaml"
+    file.write_text(COMPOSE)
+    status, out, err = migrate(*here(models), file)
+    assert err == "" and out.splitlines()[0] == f"options in {file}, from line 4"
+    assert [what for _, what, _ in told(out)] == ["--model-repository=/models", "--http-port=9000", "--pinned-memory-pool-byte-size=268435456", "one"]
+    assert status == 0
+
+
+def test_a_file_of_kubernetes(models: Path, tmp_path: Path) -> None:
+    file = tmp_path / "deployment.yml"
+    file.write_text(KUBERNETES)
+    status, out, _ = migrate(*here(models), file)
+    assert [line[:2] for line in told(out)] == [("taken", "--model-repository=/models"), ("taken", "--strict-readiness=false"), ("refused", "--no-such-option=1"), ONE[:2]]
+    assert status == 1
+
+
+@pytest.mark.parametrize("name", ["pod.yaml", "run.sh"])
+def test_a_script(models: Path, tmp_path: Path, name: str) -> None:
+    """In a file of its own, or as the argument of a shell; its quotes and lines are a shell's."""
+    file = tmp_path / name
+    text = SCRIPTED if name == "pod.yaml" else SCRIPTED.split("- |\n")[1]
+    file.write_text(text)
+    status, out, _ = migrate(*here(models), file)
+    assert [what for _, what, _ in told(out)] == ["--model-repository=/mo dels", "--log-verbose=1", "one"]
+    assert status == 0
+
+
+def test_several_servers_are_each_told_of(models: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "a.yaml", tmp_path / "b.json"
+    first.write_text(COMPOSE)
+    second.write_text('{"services": {"one": {"command": ["tritonserver", "--model-store=/models"]}}}')
+    status, out, _ = migrate(*here(models), first, second)
+    assert (status, out.count("options in")) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("services: [", "line 2, column 1: "),
+        ("a: &a [*a, {command: *a}]", "no command line of tritonserver found"),
+        ("[" * 5000, "line 2, column 1: "),
+        ("a: b\n", "no command line of tritonserver found"),
+        ("\0", "line "),
+        ("", "no command line of tritonserver found"),
+    ],
+    ids=["broken", "in itself", "deep", "none", "zero", "empty"],
+)
+def test_wrong_files(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text(text)
+    status, _, err = migrate(file)
+    assert status == 2 and str(file) in err and said in err, err
+
+
+def test_lists_that_never_end_are_cut(tmp_path: Path, models: Path) -> None:
+    file = tmp_path / "long.yaml"
+    file.write_text("command: [tritonserver, --model-repository=/m" + ", --log-info=true" * 10000 + "]\n")
+    status, out, _ = migrate(*here(models), file)
+    assert status == 1 and ("refused", "the rest", "more than 4096 words, which are not looked at") in told(out) and "options: 4095 taken" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [([], "usage: nereid migrate"), (["--"], "begins with tritonserver"), (["--", "ls"], "begins with tritonserver"), (["--what"], "unknown argument"),
+     (["/no/such/file.yaml"], "/no/such/file.yaml"), (["--repository=/m"], "no command line is given")],
+)  # fmt: skip
+def test_wrong_command_lines(arguments: list[str], said: str) -> None:
+    status, out, err = migrate(*arguments)
+    assert status == 2 and said in err and out == ""
+
+
+def test_help() -> None:
+    status, out, _ = migrate("--help")
+    assert status == 0 and "Exit status" in out
+    everything = subprocess.run([str(paths.nereid_binary()), "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "nereid migrate" in everything
