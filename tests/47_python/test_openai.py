@@ -33,7 +33,7 @@ def config(inputs: dict[str, tuple[str, int]], outputs: str, roles: dict[str, An
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """`talks` gets messages and members of requests, `sampled` prompts and all parameters as JSON; `embeds` texts, eight at a time."""
+    """`talks` gets messages and members of requests, `sampled` prompts and all parameters as JSON; `strange` says any number of texts; `embeds` texts, eight at a time."""
     made = Repository(tmp_path_factory.mktemp("openai") / "models")
     decoupled = "model_transaction_policy { decoupled: true }\n"
     members = {"max_tokens": "MOST", "stop": "STOP", "temperature": "HEAT", "tools": "TOOLS"}
@@ -41,10 +41,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     inputs = {"MESSAGES": ("STRING", 1), "STREAM": ("BOOL", 1), "MOST": ("INT32", 1), "STOP": ("STRING", -1), "HEAT": ("FP32", 1), "TOOLS": ("STRING", 1)}
     made.model("talks", config(inputs, OUTPUTS, talks, decoupled))
     made.model("sampled", config({"PROMPT": ("STRING", 1), "SAMPLING": ("STRING", 1)}, OUTPUTS, {"prompt": "PROMPT", "parameters": "SAMPLING", **TELLS}, decoupled))
+    strange = "".join(f'output {{ name: "{name}" data_type: TYPE_{datatype} dims: [ -1 ] }}\n' for name, datatype in zip(TELLS.values(), ("STRING", "STRING", "INT32", "INT64"), strict=True))
+    made.model("strange", config({"PROMPT": ("STRING", 1)}, strange, {"prompt": "PROMPT", **TELLS}, decoupled))
     vector = 'output { name: "VECTOR" data_type: TYPE_FP32 dims: [ 3 ] }\noutput { name: "HEARD" data_type: TYPE_INT64 dims: [ 1 ] }\n'
     embeds = {"input": "TEXTS", "embedding": "VECTOR", "prompt_tokens": "HEARD", "inputs": {"dimensions": "SIZE"}}
     made.model("embeds", config({"TEXTS": ("STRING", 1), "SIZE": ("INT32", 1)}, vector, embeds, "max_batch_size: 8\n"))
-    for name in ("talks", "sampled", "embeds"):
+    for name in ("talks", "sampled", "strange", "embeds"):
         shutil.copy(SOURCES / "talks.py", made.path / name / "1" / "model.py")
     options = {"allow-openai": "true", "openai-port": str(ports.free_port()), "backend-directory": str(paths.backends())}
     with Nereid(made.path, options, env=environment()) as running:
@@ -121,8 +123,8 @@ def test_parameters_as_json(client: openai.OpenAI) -> None:
     answer = client.completions.create(model="sampled", prompt="asked", **more)
     sampling = json.loads(json.loads(answer.choices[0].text)["SAMPLING"][0])
     assert sampling == {name: value for name, value in more.items() if name != "user"}
-    answer = client.completions.create(model="sampled", prompt="asked", extra_body={"max_completion_tokens": 3, "we\"ird": 1, "top_k": 4})
-    assert json.loads(json.loads(answer.choices[0].text)["SAMPLING"][0]) == {"max_tokens": 3, "top_k": 4}
+    answer = client.completions.create(model="sampled", prompt="asked", extra_body={"max_completion_tokens": 3, "we\"ird": 1, "top_k": 4, "topP2": 5})
+    assert json.loads(json.loads(answer.choices[0].text)["SAMPLING"][0]) == {"max_tokens": 3, "top_k": 4, "topP2": 5}
     assert json.loads(json.loads(client.completions.create(model="sampled", prompt="asked").choices[0].text)["SAMPLING"][0]) == {}
 
 
@@ -137,6 +139,37 @@ def test_a_reason_that_comes_without_text(client: openai.OpenAI) -> None:
     assert [(each.choices[0].text, each.choices[0].finish_reason) for each in chunks] == [("a", None), ("", "length")]
     answer = client.completions.create(model="sampled", prompt="apart").choices[0]
     assert (answer.text, answer.finish_reason) == ("a", "length")
+
+
+def told(client: openai.OpenAI, prompt: str) -> list[list[tuple[int, str, str | None]]]:
+    """The choices of each chunk."""
+    chunks = client.completions.create(model="strange", prompt=prompt, stream=True)
+    return [[(choice.index, choice.text, choice.finish_reason) for choice in each.choices] for each in chunks]
+
+
+def test_a_chunk_has_a_choice(client: openai.OpenAI) -> None:
+    """A response without any text is none: clients read the first choice of every chunk."""
+    assert told(client, "none") == [[(0, "a", None)], [(0, "b", None)], [(0, "", "stop")]]
+    assert client.completions.create(model="strange", prompt="none").choices[0].text == "ab"
+
+
+def test_a_reason_is_told_once(client: openai.OpenAI) -> None:
+    """Also where others go on: clients that join chunks join reasons too."""
+    assert told(client, "on") == [[(0, "a", "stop"), (1, "x", None)], [(1, "y", None)], [(0, "c", None), (1, "z", "length")]]
+    answer = client.completions.create(model="strange", prompt="on")
+    assert [(each.text, each.finish_reason) for each in answer.choices] == [("ac", "stop"), ("xyz", "length")]
+
+
+def test_a_number_below_zero_is_none_of_tokens(client: openai.OpenAI) -> None:
+    usage = client.completions.create(model="strange", prompt="below").usage
+    assert usage is not None and (usage.prompt_tokens, usage.completion_tokens) == (0, 3)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_model_that_gives_no_response(client: openai.OpenAI, stream: bool) -> None:
+    with pytest.raises(openai.InternalServerError, match="the model gave no response") as e:
+        client.completions.create(model="strange", prompt="nothing", stream=stream)
+    assert (e.value.status_code, e.value.type) == (500, "server_error")
 
 
 def test_errors_of_the_model(client: openai.OpenAI) -> None:

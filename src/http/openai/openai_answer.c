@@ -77,10 +77,11 @@ static struct err *take_count(const struct openai_call *call, const struct respo
         return e;
     bool wide = o->datatype == DATATYPE_INT64 || o->datatype == DATATYPE_UINT64;
     size_t width = wide ? sizeof(uint64_t) : sizeof(uint32_t);
+    uint64_t most = o->datatype == DATATYPE_INT32 ? INT32_MAX : UINT32_MAX;
     for (uint64_t at = 0; at + width <= o->byte_size; at += width) {
         uint64_t n = 0;
         memcpy(&n, (const char *)o->data + at, width);
-        if (n <= UINT32_MAX) /* a negative one is no number of tokens */
+        if (n <= most) /* a negative one is no number of tokens */
             *sum += n;
     }
     *known = true;
@@ -207,29 +208,38 @@ static struct err *take_text(struct openai_call *call, uint32_t i, const char *t
     return e;
 }
 
-static struct err *take_texts(struct openai_call *call, const struct tensor_output *o,
-                              struct strbuf *ret)
+static struct err *take_texts(struct openai_call *call, const struct tensor_output *o)
 {
-    struct strings s = {o ? o->data : NULL, o ? o->byte_size : 0};
+    struct strings s = {o->data, o->byte_size};
     struct err *e = NULL;
     const char *text;
     uint32_t len;
-    if (call->streamed)
-        put_begin(ret, call);
-    for (uint32_t i = 0; !e && i < call->choice_count && next_string(&s, &text, &len); i++) {
-        if (!call->streamed) {
-            e = take_text(call, i, text, len);
-            continue;
-        }
-        if (i)
-            strbuf_putc(ret, ',');
-        put_piece_of(ret, call, i, text, len);
-        put_reason(ret, call->choices[i].reason);
-        call->choices[i].ended = *call->choices[i].reason;
-    }
-    if (call->streamed)
-        put_chunk_end(ret, call);
+    for (uint32_t i = 0; !e && i < call->choice_count && next_string(&s, &text, &len); i++)
+        e = take_text(call, i, text, len);
     return e;
+}
+
+/* The texts of a response as a chunk, without those that ended before and go on with nothing.
+ * Nothing if that leaves none: clients read the first choice of a chunk. */
+static void put_texts(struct openai_call *call, const struct tensor_output *o, struct strbuf *ret)
+{
+    struct strings s = {o->data, o->byte_size};
+    const char *text;
+    uint32_t len;
+    for (uint32_t i = 0; i < call->choice_count && next_string(&s, &text, &len); i++) {
+        struct openai_choice *choice = &call->choices[i];
+        if (choice->ended && !len)
+            continue;
+        if (ret->len)
+            strbuf_putc(ret, ',');
+        else
+            put_begin(ret, call);
+        put_piece_of(ret, call, i, text, len);
+        put_reason(ret, choice->ended ? "" : choice->reason); /* told once */
+        choice->ended = *choice->reason;
+    }
+    if (ret->len)
+        put_chunk_end(ret, call);
 }
 
 static struct err *take_completion(struct openai_call *call, const struct response *r,
@@ -247,7 +257,9 @@ static struct err *take_completion(struct openai_call *call, const struct respon
     if (e)
         return e;
     take_reasons(call, reason);
-    return text ? take_texts(call, text, ret) : NULL;
+    if (text && call->streamed)
+        put_texts(call, text, ret);
+    return text && !call->streamed ? take_texts(call, text) : NULL;
 }
 
 static void put_embedding(struct strbuf *to, const struct openai_call *call, const char *data,
@@ -352,17 +364,13 @@ static void put_embeddings(struct openai_call *call, struct strbuf *to)
     strbuf_putc(to, '}');
 }
 
-struct err *openai_answer_whole(struct openai_call *call, struct strbuf *ret)
+void openai_answer_whole(struct openai_call *call, struct strbuf *ret)
 {
-    if (!call->responses)
-        return err_new(STATUS_INTERNAL, "the model gave no response");
     if (call->task == CONFIG_OPENAI_EMBEDDINGS) {
         put_embeddings(call, ret);
-        return NULL;
+        return;
     }
-    struct err *e = have_choices(call, 1);
-    if (e)
-        return e;
+    err_free(have_choices(call, 1));
     put_begin(ret, call);
     for (uint32_t i = 0; i < call->choice_count; i++)
         put_choice(ret, call, i);
@@ -371,7 +379,6 @@ struct err *openai_answer_whole(struct openai_call *call, struct strbuf *ret)
         put_token_usage(ret, call);
     else
         strbuf_putc(ret, '}');
-    return NULL;
 }
 
 bool openai_answer_last(struct openai_call *call, struct strbuf *ret)

@@ -14,9 +14,8 @@ struct strbuf;
 struct err *openai_answer_take(struct openai_call *call, const struct response *r,
                                struct strbuf *ret);
 
-/* openai_answer_whole - the answer after the last response.
- * errors  INTERNAL: there was none, or not as many as were asked about */
-struct err *openai_answer_whole(struct openai_call *call, struct strbuf *ret);
+/* openai_answer_whole - the answer after the last response; there was one. */
+void openai_answer_whole(struct openai_call *call, struct strbuf *ret);
 
 /* openai_answer_last - of a stream: the chunk that ends the texts of which it was not told yet.
  * openai_answer_usage - the one that tells the numbers of tokens.

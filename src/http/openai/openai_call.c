@@ -110,13 +110,8 @@ static void end_with_error(struct openai_call *call)
 static void end_whole(struct openai_call *call)
 {
     struct strbuf text = STRBUF_INIT;
-    struct err *e = openai_answer_whole(call, &text);
+    openai_answer_whole(call, &text);
     size_t len = text.len;
-    if (e) {
-        strbuf_fini(&text);
-        http_exchange_error(call->x, e);
-        return;
-    }
     http_exchange_text(call->x, 200, HTTP_JSON, strbuf_take(&text), len);
 }
 
@@ -124,6 +119,8 @@ static void end_whole(struct openai_call *call)
 static void answer_call(struct openai_call *call)
 {
     struct http_exchange *x = call->x;
+    if (!call->responses && !call->error)
+        call->error = err_new(STATUS_INTERNAL, "the model gave no response");
     if (!x->conn)
         http_exchange_free(x);
     else if (x->given_up)

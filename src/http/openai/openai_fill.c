@@ -284,7 +284,8 @@ static struct err *put_openai_parameter(struct openai_filling *f, const char *na
 static bool is_plain(const char *name, size_t len)
 {
     for (size_t i = 0; i < len; i++)
-        if (name[i] != '_' && (name[i] < 'a' || name[i] > 'z'))
+        if (name[i] != '_' && (name[i] < 'a' || name[i] > 'z') &&
+            (name[i] < 'A' || name[i] > 'Z') && (name[i] < '0' || name[i] > '9'))
             return false;
     return len > 0;
 }

@@ -1,5 +1,6 @@
 """Says the words of what it is asked back, one a response; embeds texts by their bytes. Told by the last message, or the prompt:
-`raise`, `raise late`, `wait FILE` until it is cancelled, `bytes`: characters in pieces, `apart`: a reason without text, `asked`: what came in."""
+`raise`, `raise late`, `wait FILE` until it is cancelled, `bytes`: characters in pieces, `apart`: a reason without text, `nothing`: no response,
+`none`: no text among others, `on`: responses behind the reason, `below`: numbers of tokens that are none, `asked`: what came in."""
 
 import json
 import time
@@ -61,10 +62,18 @@ class TritonPythonModel:
         elif text == "apart":
             sender.send(chunk("a"))
             sender.send(pb_utils.InferenceResponse([tensor("FINISH", ["length"])]))
+        elif text == "none":
+            for each in (["a"], [], ["b"]):
+                sender.send(pb_utils.InferenceResponse([tensor("TEXT", each)]))
+        elif text == "on":
+            for each, why in ((["a", "x"], ["stop", ""]), (["", "y"], ["", ""]), (["c", "z"], ["", "length"])):
+                sender.send(pb_utils.InferenceResponse([tensor("TEXT", each), tensor("FINISH", why)]))
+        elif text == "below":
+            sender.send(pb_utils.InferenceResponse([tensor("TEXT", ["a"]), tensor("SAID", [-5, 3], np.int32), tensor("HEARD", [-5], np.int64)]))
         elif text == "asked":
             sender.send(chunk(json.dumps(inputs), "stop"))
         else:
-            self.say(text.split(), inputs, sender, text == "raise late")
+            self.say([] if text == "nothing" else text.split(), inputs, sender, text == "raise late")
         sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
     def say(self, words, inputs, sender, late):
