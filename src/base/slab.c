@@ -95,6 +95,42 @@ __attribute__((noinline)) static bool refill(const struct slab *s, struct free_l
     return true;
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+
+/* The sanitizer's public interface, because gcc does not install its header. */
+void __asan_poison_memory_region(const volatile void *begin, size_t bytes);
+void __asan_unpoison_memory_region(const volatile void *begin, size_t bytes);
+
+/* While an object is in a list, only its head may be used: whoever still uses the object is
+ * reported, as if its memory had been freed. */
+static void slab_hide(const struct slab *s, struct head *h)
+{
+    size_t bytes = (s->tokens ? SLAB_HEAD : 0) + s->object_bytes;
+    if (bytes > sizeof(*h))
+        __asan_poison_memory_region(h + 1, bytes - sizeof(*h));
+}
+
+static void slab_show(const struct slab *s, void *block)
+{
+    __asan_unpoison_memory_region(block, (s->tokens ? SLAB_HEAD : 0) + s->object_bytes);
+}
+
+#else
+
+static void slab_hide(const struct slab *s, struct head *h)
+{
+    (void)s;
+    (void)h;
+}
+
+static void slab_show(const struct slab *s, void *block)
+{
+    (void)s;
+    (void)block;
+}
+
+#endif
+
 static void *new_block(const struct slab *s)
 {
     if (!s->tokens)
@@ -120,6 +156,7 @@ void *slab_alloc(const struct slab *s)
         l->first = l->first->next;
         if (--l->count < l->unused)
             l->unused = l->count;
+        slab_show(s, block);
     } else {
         block = new_block(s);
     }
@@ -140,6 +177,7 @@ void slab_free(const struct slab *s, void *object)
     l->first = h;
     l->count++;
     l->tokens = s->tokens;
+    slab_hide(s, h);
 }
 
 void slab_thread_begin(void)
