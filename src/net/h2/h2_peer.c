@@ -10,7 +10,7 @@
 #define MAX_DATA_BYTES     262144u
 #define DEFAULT_DATA_BYTES 16384u
 
-#define STREAMS_STEP 8u
+#define STREAMS_STEP 4u /* so few that they leave a part of what is free for an account */
 
 static const uint8_t goodbye_ping[8] = "goodbye";
 
