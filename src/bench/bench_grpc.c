@@ -104,7 +104,10 @@ static struct err *grpc_outcome(const struct bench_grpc *g, uint32_t code)
                        len ? text : "the server gives no reason", g->status);
     }
     if (g->http_status && g->http_status != 200)
-        return err_new(STATUS_INTERNAL, "the server answers HTTP status %u", g->http_status);
+        return err_new(
+            STATUS_INTERNAL,
+            "the server answers HTTP status %u and no gRPC; a port for HTTP takes -i http",
+            g->http_status);
     return err_new(STATUS_UNAVAILABLE, "the call was ended without a status: %s",
                    nghttp2_http2_strerror(code));
 }
