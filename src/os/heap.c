@@ -78,9 +78,14 @@ size_t heap_free_bytes(void)
     return held > used ? held - used : 0;
 }
 
-void heap_trim(void)
+void heap_give_back(void)
 {
     __sanitizer_purge_allocator();
+}
+
+void heap_trim(void)
+{
+    heap_give_back();
 }
 
 #else
@@ -132,12 +137,21 @@ static void shorten_own_heap(void)
     mallopt(M_TOP_PAD, PAD_BYTES);
 }
 
+/* Under a thread sanitizer nothing is in the C library's heap, which two threads then may not
+ * trim at the same time: each would make it ready first. */
+void heap_give_back(void)
+{
+#if !defined(__SANITIZE_THREAD__)
+    malloc_trim(0);
+#endif
+}
+
 void heap_trim(void)
 {
     empty_own_store();
     if (ours)
         shorten_own_heap();
-    malloc_trim(0);
+    heap_give_back();
 }
 
 #endif

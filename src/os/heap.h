@@ -16,3 +16,7 @@ size_t heap_free_bytes(void);
  * arena, and free pages anywhere. An address sanitizer also frees its quarantine. Takes about
  * 0.1 ms. Any thread. */
 void heap_trim(void);
+
+/* heap_give_back - give free pages anywhere back to the system; the caches of threads stay as
+ * they are. Any thread. */
+void heap_give_back(void);

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "os/heap.h"
 #include "os/thread.h"
 #include "plugin/backend.h"
 #include "plugin/model.h"
@@ -13,7 +14,6 @@
 #include "serve/version.h"
 
 #include <inttypes.h>
-#include <malloc.h>
 
 /* How long to wait before looking again at versions that requests still use: first, and at most. */
 #define LOOK_FIRST TIME_MS(1)
@@ -140,7 +140,7 @@ static void finisher_main(void *arg)
         if (old)
             retire_finish(r, old);
         else
-            malloc_trim(0);
+            heap_give_back();
         untidy = old;
         mutex_lock(&r->lock);
     }
