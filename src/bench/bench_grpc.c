@@ -17,6 +17,7 @@
 #define OUT_BYTES   ((size_t)256 << 10)
 #define FRAME_BYTES ((size_t)16384 + 64) /* the longest frame that the session makes */
 #define GRPC_NONE   (-1)                 /* no grpc-status came */
+#define MOST_MOVES  10                   /* of a call, before the server is said to take none */
 
 /* Field numbers of ModelStreamInferResponse, of the ModelInferResponse in it, of a map's entry. */
 enum {
@@ -50,7 +51,8 @@ struct bench_grpc {
     int status;              /* of gRPC */
     char *message;           /* grpc-message as it came */
     unsigned http_status;
-    bool bad; /* the answer is too long */
+    bool bad;       /* the answer is too long */
+    unsigned moves; /* connections that ended before they took the call */
     enum bench_lane_kind kind;
     int32_t stream;         /* of ModelStreamInfer; 0 = none is open */
     struct strbuf response; /* of a stream: what has come of the next one, with its prefix */
@@ -116,6 +118,7 @@ static void grpc_end(struct bench_grpc *g, struct err *e)
 {
     struct bench_call *c = g->call;
     g->call = NULL;
+    g->moves = 0;
     mem_free(g->message);
     g->message = NULL;
     if (c)
@@ -230,6 +233,18 @@ static int bench_on_frame(nghttp2_session *session, const nghttp2_frame *frame, 
 
 static void grpc_send(struct bench_lane *l, struct bench_call *call);
 
+static void grpc_send_again(struct bench_grpc *g)
+{
+    g->stream = 0;
+    if (++g->moves < MOST_MOVES)
+        grpc_send(&g->lane, g->call);
+    else
+        grpc_end(g, err_new(STATUS_UNAVAILABLE,
+                            "the server ends every connection before it takes the call (%d in a "
+                            "row)",
+                            MOST_MOVES));
+}
+
 static int bench_on_close(nghttp2_session *session, int32_t id, uint32_t code, void *user)
 {
     (void)user;
@@ -237,8 +252,7 @@ static int bench_on_close(nghttp2_session *session, int32_t id, uint32_t code, v
     if (!g)
         return 0;
     if (g->call && g->conn->leaves && code == NGHTTP2_REFUSED_STREAM) {
-        g->stream = 0;
-        grpc_send(&g->lane, g->call);
+        grpc_send_again(g);
         return 0;
     }
     struct err *e = grpc_outcome(g, code);

@@ -1,8 +1,10 @@
 """nereid bench: what it sends, what it counts, what it prints, against both servers and against one that is made for it."""
 
+import contextlib
 import csv
 import json
 import re
+import socketserver
 import struct
 import subprocess
 import threading
@@ -11,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from harness import h2frames as h2
 from harness import paths, rawhttp, recite
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Reference, Server
@@ -402,6 +405,29 @@ def test_connections_that_the_server_ends_are_opened_anew(kind: type[Server], wa
         out = measured("-m", "fixed", *place(server, "grpc"), "-p", "400", "--max-trials", "3", "--concurrency-range", "4", "--calls-per-connection", "2", *way)
         assert number(out, "Throughput") > 0
         assert inferences(server, "fixed") > 0
+
+
+class Refusing(socketserver.BaseRequestHandler):
+    """Speaks HTTP/2, takes no call, and says goodbye on each connection."""
+
+    def handle(self) -> None:
+        refused = h2.frame(h2.GOAWAY, 0, 0, bytes(8))
+        self.request.sendall(h2.frame(h2.SETTINGS, 0, 0))
+        with contextlib.suppress(ConnectionError):
+            self.request.recv(65536)
+            self.request.sendall(refused)
+            while self.request.recv(65536):
+                pass
+
+
+def test_a_server_that_sends_every_call_away() -> None:
+    with socketserver.ThreadingTCPServer((HOST, 0), Refusing) as refusing:
+        threading.Thread(target=refusing.serve_forever, daemon=True).start()
+        try:
+            status, _, err = bench("-m", "fixed", "-i", "grpc", "-u", f"{HOST}:{refusing.server_address[1]}")
+        finally:
+            refusing.shutdown()
+    assert status == 1 and "the server ends every connection before it takes the call (10 in a row)" in err, err
 
 
 def test_a_server_that_goes_away(repository: Path) -> None:
