@@ -30,6 +30,9 @@
 /* How long the last log lines may take if the process ends at once. */
 #define LAST_WORDS_NS TIME_MS(500)
 
+/* A service manager that misses that the server is ready ends it. */
+#define MANAGER_SECONDS 10
+
 struct process {
     struct fronts fronts;
     time_ns until; /* when stopping must be over */
@@ -57,7 +60,7 @@ static void warn_of_few_files(void)
 static void stop_main(void *arg)
 {
     struct process *p = arg;
-    notify_manager("STOPPING=1");
+    notify_manager("STOPPING=1", 0);
     if (p->number)
         LOG_INFO("signal %d (%s) received, stopping", p->number, strsignal(p->number));
     fronts_end(&p->fronts, p->starter, p->until);
@@ -145,7 +148,7 @@ static void starter(void *arg)
     } else if (server_live(p->fronts.server)) {
         log_say_held(); /* lines held back while models were loaded */
         LOG_INFO("server is ready");
-        notify_manager("READY=1");
+        notify_manager("READY=1", MANAGER_SECONDS);
     }
 }
 

@@ -1,5 +1,6 @@
 """What the service manager is told that started the process (systemd, Type=notify)."""
 
+import contextlib
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,22 @@ def test_a_start_that_failed_is_never_ready(manager: socket.socket, tmp_path: Pa
     server = Nereid(repository.path, env=environment(manager), wait_ready=False).start()
     server.process.ends(1)
     assert manager.recv(100) == b"STOPPING=1"
+
+
+def test_a_manager_that_is_busy_is_told_when_it_reads_again(manager: socket.socket, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("one")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as others:
+        others.setblocking(False)
+        others.connect(manager.getsockname())
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                others.send(b"WATCHDOG=1")
+    with Nereid(repository.path, env=environment(manager)) as server:
+        server.process.wait_until(lambda: "server is ready" in server.process.log(), 60)
+        while (told := manager.recv(100)) == b"WATCHDOG=1":
+            pass
+        assert told == b"READY=1"
 
 
 @pytest.mark.parametrize("name", ["", "@", "relative", "/" + "x" * 200, "/nowhere/socket"])

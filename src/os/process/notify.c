@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 /* The manager's socket: a path, or an abstract name that begins with '@'. */
 #define NOTIFY_VARIABLE "NOTIFY_SOCKET"
 
-void notify_manager(const char *state)
+void notify_manager(const char *state, unsigned seconds)
 {
     const char *name = getenv(NOTIFY_VARIABLE);
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -20,10 +21,13 @@ void notify_manager(const char *state)
     memcpy(to.sun_path, name, len);
     if (*name == '@')
         to.sun_path[0] = '\0';
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return;
-    (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&to,
+    const struct timeval most = {.tv_sec = seconds};
+    int flags = MSG_NOSIGNAL | (seconds ? 0 : MSG_DONTWAIT);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
+    (void)sendto(fd, state, strlen(state), flags, (const struct sockaddr *)&to,
                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
     close(fd);
 }
