@@ -75,11 +75,34 @@ struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret
     return listen_tcp(address, port, reuse, shown, ret_fd);
 }
 
+/* As "192.0.2.7:40312", "[2001:db8::1]:40312", or "unix". */
+static void put_address(const struct sockaddr_storage *at, char *to, size_t bytes)
+{
+    char text[INET6_ADDRSTRLEN] = "";
+    if (at->ss_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)at;
+        inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+        snprintf(to, bytes, "%s:%u", text, ntohs(in->sin_port));
+    } else if (at->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)at;
+        inet_ntop(AF_INET6, &in->sin6_addr, text, sizeof(text));
+        snprintf(to, bytes, "[%s]:%u", text, ntohs(in->sin6_port));
+    } else {
+        snprintf(to, bytes, "unix");
+    }
+}
+
 struct err *sock_listen_shared(int fd)
 {
     if (listen(fd, BACKLOG) == 0)
         return NULL;
-    return err_recode(err_errno(errno, "cannot listen on a shared port"), STATUS_UNAVAILABLE);
+    int number = errno;
+    char shown[64];
+    struct sockaddr_storage at = {0};
+    socklen_t len = sizeof(at);
+    getsockname(fd, (struct sockaddr *)&at, &len);
+    put_address(&at, shown, sizeof(shown));
+    return err_recode(err_errno(number, "cannot listen on %s", shown), STATUS_UNAVAILABLE);
 }
 
 /* The socket blocks until it is connected; the limit of writes is that of connecting too. */
@@ -141,20 +164,10 @@ void sock_peer(int fd, char *to, size_t bytes)
 {
     struct sockaddr_storage at = {0};
     socklen_t len = sizeof(at);
-    char text[INET6_ADDRSTRLEN] = "";
-    if (getpeername(fd, (struct sockaddr *)&at, &len) != 0) {
+    if (getpeername(fd, (struct sockaddr *)&at, &len) != 0)
         snprintf(to, bytes, "-");
-    } else if (at.ss_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)&at;
-        inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
-        snprintf(to, bytes, "%s:%u", text, ntohs(in->sin_port));
-    } else if (at.ss_family == AF_INET6) {
-        const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)&at;
-        inet_ntop(AF_INET6, &in->sin6_addr, text, sizeof(text));
-        snprintf(to, bytes, "[%s]:%u", text, ntohs(in->sin6_port));
-    } else {
-        snprintf(to, bytes, "unix");
-    }
+    else
+        put_address(&at, to, bytes);
 }
 
 int sock_accept(int listen_fd)

@@ -20,7 +20,8 @@
 struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret_fd);
 
 /* sock_listen_shared - let such a socket have its share of the new connections.
- * errors  UNAVAILABLE */
+ * errors  UNAVAILABLE: "cannot listen on ADDRESS:PORT: Address already in use" where a socket
+ *         that does not share the port has taken it meanwhile */
 struct err *sock_listen_shared(int fd);
 
 /* sock_connect - a connection to a listening socket, with TCP_NODELAY. Blocks for at most ten

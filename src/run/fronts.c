@@ -72,9 +72,9 @@ static struct err *open_openai(struct fronts *f)
 {
     const struct options *o = f->server->options;
     const char *address = openai_address(o);
-    struct err *e = http_front_open(f->server, &openai_service, address, o->openai.port, false,
-                                    &f->secure.http, &f->openai);
-    if (!e)
+    struct err *e = http_front_open(f->server, &openai_service, address, o->openai.port,
+                                    o->reuse_http_port, &f->secure.http, &f->openai);
+    if (!e && !o->reuse_http_port)
         say_started("OpenAI HTTPService", address, http_front_port(f->openai));
     return name_front_option(e, "openai", address);
 }
@@ -114,13 +114,18 @@ struct err *fronts_open(struct fronts *f)
 static struct err *share_ports(struct fronts *f)
 {
     const struct options *o = f->server->options;
-    struct err *e = grpc_front_share(f->grpc);
+    const char *openai = openai_address(o);
+    struct err *e = name_front_option(grpc_front_share(f->grpc), "grpc", o->grpc_address);
     if (!e)
-        e = http_front_share(f->http);
+        e = name_front_option(http_front_share(f->http), "http", o->http_address);
+    if (!e)
+        e = name_front_option(http_front_share(f->openai), "openai", openai);
     if (!e && f->grpc && o->reuse_grpc_port)
         say_started("GRPCInferenceService", o->grpc_address, grpc_front_port(f->grpc));
     if (!e && f->http && o->reuse_http_port)
         say_started("HTTPService", o->http_address, http_front_port(f->http));
+    if (!e && f->openai && o->reuse_http_port)
+        say_started("OpenAI HTTPService", openai, http_front_port(f->openai));
     return e;
 }
 

@@ -1,6 +1,7 @@
 """A server takes the place of another one on the same ports, while clients ask: every request has its answer."""
 
 import contextlib
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,18 +22,19 @@ WARM = """
 class Shared(Nereid):
     """One of several servers on the same ports; its metrics are its own."""
 
-    shared_http = shared_grpc = 0
+    shared_http = shared_grpc = shared_openai = 0
 
     def __init__(self, repository: Path, wait_ready: bool = True):
-        options: dict[str, str | list[str]] = {"reuse-http-port": "true", "reuse-grpc-port": "true"}
+        options: dict[str, str | list[str]] = {"reuse-http-port": "true", "reuse-grpc-port": "true", "allow-openai": "true"}
         super().__init__(repository, options, wait_ready=wait_ready)
         self.http_port, self.grpc_port = Shared.shared_http, Shared.shared_grpc
+        options["openai-port"] = str(Shared.shared_openai)
         self.ready_when_it_says("server is ready")
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    Shared.shared_http, Shared.shared_grpc = ports.free_port(), ports.free_port()
+    Shared.shared_http, Shared.shared_grpc, Shared.shared_openai = (ports.free_port() for _ in range(3))
     made = Repository(tmp_path / "models")
     made.identity("one")
     made.identity("slow", extra=WARM)
@@ -79,7 +81,7 @@ def test_a_shared_port_is_open_when_the_models_are_loaded(repository: Repository
         server.process.wait_until(lambda: "Started Metrics Service" in server.process.log(), 60)
         begun = time.monotonic()
         assert rawhttp.get(server.metrics, "/metrics").status == 200
-        for port in (Shared.shared_http, Shared.shared_grpc):
+        for port in (Shared.shared_http, Shared.shared_grpc, Shared.shared_openai):
             with pytest.raises(ConnectionRefusedError):
                 rawhttp.Connection(HOST, port)
         assert "server is ready" not in server.process.log(), f"the load was over after {time.monotonic() - begun} s: nothing was tried"
@@ -87,6 +89,21 @@ def test_a_shared_port_is_open_when_the_models_are_loaded(repository: Repository
         log = server.process.log()
         assert log.index("Started HTTPService") > log.index("successfully loaded 'slow'")
         assert rawhttp.get(f"{HOST}:{Shared.shared_http}", "/v2/health/ready").status == 200
+        assert rawhttp.get(f"{HOST}:{Shared.shared_openai}", "/health/ready").status == 200
+
+
+@pytest.mark.parametrize("which", ["http", "grpc", "openai"])
+def test_a_port_that_another_program_took_meanwhile_is_named(which: str, repository: Repository) -> None:
+    """One that does not share it may take the port until it is listened on."""
+    port: int = getattr(Shared, f"shared_{which}")
+    with socket.socket() as taker:
+        server = Shared(repository.path, wait_ready=False).start()
+        server.process.wait_until(lambda: "Started Metrics Service" in server.process.log(), 60)
+        taker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taker.bind((HOST, port))
+        taker.listen()
+        server.process.ends(1)
+        assert f"option --{which}-port: cannot listen on {HOST}:{port}: Address already in use" in server.process.log()
 
 
 def test_one_that_is_ended_while_it_loads_never_opens_the_port(repository: Repository) -> None:
