@@ -142,7 +142,10 @@ static struct budget_account *account_of(const struct http_exchange *x)
 
 void http_exchange_own(struct http_exchange *x, char *text, size_t bytes)
 {
-    x->owned = text;
+    if (text) {
+        mem_free(x->owned); /* an event for which there is no room becomes an error */
+        x->owned = text;
+    }
     x->account = account_of(x);
     x->held += bytes;
     if (!x->spared)
