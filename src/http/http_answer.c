@@ -16,10 +16,6 @@
 
 #include <string.h>
 
-/* Bodies up to this size are copied after their head; larger ones are written from where they
- * lie. */
-#define COPY_AT_MOST ((size_t)4096)
-
 /* JSON around an output, besides its name, shape and data; and around all outputs. */
 #define OUTPUT_BYTES   128u
 #define RESPONSE_BYTES 256u
@@ -192,8 +188,7 @@ static size_t body_room(const struct http_exchange *x)
 {
     if (x->response)
         return x->json_room;
-    bool copied = x->body_len <= COPY_AT_MOST || x->part != HTTP_PART_WHOLE;
-    return copied ? x->body_len : 0;
+    return x->body_len <= HTTP_ANSWER_COPY_BYTES ? x->body_len : 0;
 }
 
 size_t http_answer_room(const struct http_exchange *x)
@@ -411,7 +406,7 @@ static char *put_head_before(char *body, const struct http_exchange *x, const ch
 static size_t write_text(const struct http_exchange *x, char *to, struct http_out *out)
 {
     char *end = put_head(to, x, x->content_type, x->json_len, x->body_len);
-    bool copy = !x->head_only && x->body_len && x->body_len <= COPY_AT_MOST;
+    bool copy = !x->head_only && x->body_len && x->body_len <= HTTP_ANSWER_COPY_BYTES;
     if (copy)
         end = json_out_text(end, x->body, x->body_len);
     http_out_add(out, to, (size_t)(end - to));

@@ -10,6 +10,10 @@ struct http_out;
 struct param;
 struct tensor_output;
 
+/* Texts up to this size are copied after their head; larger ones are written from where they
+ * lie. */
+#define HTTP_ANSWER_COPY_BYTES ((size_t)4096)
+
 /* Room for the status line and the headers, in front of the body. */
 #define HTTP_ANSWER_HEAD_BYTES ((size_t)1024)
 

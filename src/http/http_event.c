@@ -144,21 +144,49 @@ static char *put_event(char *to, const struct http_exchange *event)
     return JSON_OUT_LITERAL(to, "\n\n");
 }
 
-/* The event, and its length in front of it as soon as that is known. */
-static char *put_chunk(char *to, const struct http_exchange *event)
+/* The length of a chunk, and the end of its line. */
+static char *put_chunk_size(char *to, size_t len)
 {
     static const char hex[] = "0123456789abcdef";
-    char *text = to + 2 * sizeof(size_t) + 2;
-    char *end = put_event(text, event);
-    size_t len = (size_t)(end - text);
     unsigned digits = 1;
     while (digits < 2 * sizeof(len) && len >> (4 * digits))
         digits++;
     for (unsigned i = digits; i--;)
         *to++ = hex[len >> (4 * i) & 15];
-    to = JSON_OUT_LITERAL(to, "\r\n");
+    return JSON_OUT_LITERAL(to, "\r\n");
+}
+
+/* The event, and its length in front of it as soon as that is known. */
+static char *put_chunk(char *to, const struct http_exchange *event)
+{
+    char *text = to + 2 * sizeof(size_t) + 2;
+    char *end = put_event(text, event);
+    size_t len = (size_t)(end - text);
+    to = put_chunk_size(to, len);
     memmove(to, text, len);
     return JSON_OUT_LITERAL(to + len, "\r\n");
+}
+
+/* What is around the text of an event. */
+#define AROUND_BYTES (sizeof("data: \n\n") - 1)
+
+/* Ends `head` with a large text, which is written from where it lies: it has been charged for, and
+ * a copy would need room once more. */
+static size_t write_long_event(const struct http_exchange *event, char *head, char *to,
+                               struct http_out *out)
+{
+    bool chunk = in_chunks(event->stream);
+    if (chunk)
+        to = put_chunk_size(to, AROUND_BYTES + event->body_len);
+    to = JSON_OUT_LITERAL(to, "data: ");
+    http_out_add(out, head, (size_t)(to - head));
+    http_out_add(out, event->body, event->body_len);
+    char *tail = to;
+    to = JSON_OUT_LITERAL(to, "\n\n");
+    if (chunk)
+        to = JSON_OUT_LITERAL(to, "\r\n");
+    http_out_add(out, tail, (size_t)(to - tail));
+    return (size_t)(to - head);
 }
 
 size_t http_event_write(struct http_exchange *x, char *to, struct http_out *out)
@@ -168,6 +196,8 @@ size_t http_event_write(struct http_exchange *x, char *to, struct http_out *out)
     char *end = to;
     if (last ? !x->begun : x->begins)
         end = http_answer_put_head(end, stream);
+    if (!last && !x->response && x->body_len > HTTP_ANSWER_COPY_BYTES)
+        return write_long_event(x, to, end, out);
     if (!last)
         end = in_chunks(stream) ? put_chunk(end, x) : put_event(end, x);
     else if (in_chunks(x))

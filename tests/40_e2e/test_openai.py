@@ -403,7 +403,7 @@ def test_over_http2(server: Server, client: openai.OpenAI, tmp_path: Path) -> No
 
 
 def test_chunks_for_which_there_is_no_room(models: Repository) -> None:
-    """They wait for a window, each larger than what is written at a time: when no more may wait, it is told an error, and nothing is kept."""
+    """They wait for a window, each larger than what is written at a time: when no more may wait, an error ends the stream, and nothing is kept."""
     with serve(models, {"memory-budget": "8000000"}) as server:
         body = json.dumps({"model": "recite", "prompt": "x" * 300_000, "stream": True}).encode()
         with http2.Connection(f"{HOST}:{port_of(server)}", initial={h2.INITIAL_WINDOW_SIZE: 0}) as connection:
@@ -411,7 +411,9 @@ def test_chunks_for_which_there_is_no_room(models: Repository) -> None:
             stream = connection.begin("POST", "/v1/completions", body, {"count": "40"})
             server.process.wait_until(lambda: in_flight(server) == 0, 60)
             connection.send(h2.settings({h2.INITIAL_WINDOW_SIZE: 2**31 - 1}))
-            assert b'"type":"server_error"' in connection.finish(stream).data
+            *texts, last, end = connection.finish(stream).data.split(b"\n\n")
+            assert texts and all(json.loads(each.removeprefix(b"data: "))["choices"][0]["text"] == "x" * 300_000 for each in texts)
+            assert json.loads(last.removeprefix(b"data: "))["error"]["type"] == "server_error" and end == b""
         server.process.wait_until(lambda: b"nereid_budget_in_use_bytes 0\n" in rawhttp.get(server.metrics, "/metrics").body, 60)
 
 
