@@ -10,7 +10,8 @@
  *   refuse    Execute fails
  *   mark      a file; responses are sent without end until the request is cancelled, by a thread
  *             of its own, which then writes how many there were
- *   quiet     with `mark`: no response before that */
+ *   quiet     with `mark`: no response before that
+ *   slow      with `mark`: a thousand responses a second at most, which any client takes */
 #include "triton/core/tritonbackend.h"
 
 #include <pthread.h>
@@ -43,6 +44,7 @@ struct order {
     bool told;
     bool refuse;
     bool quiet;
+    bool slow;
     bool index;
     const char *mark;
 };
@@ -77,6 +79,8 @@ static void obey(struct order *o, const char *name, TRITONSERVER_ParameterType t
         o->refuse = yes;
     else if (strcmp(name, "quiet") == 0)
         o->quiet = yes || text;
+    else if (strcmp(name, "slow") == 0)
+        o->slow = yes;
     else if (strcmp(name, "mark") == 0 && text)
         o->mark = value;
 }
@@ -210,12 +214,13 @@ static void recite(struct order *o)
 static void *recite_until_cancelled(void *arg)
 {
     struct order *o = arg;
+    const struct timespec tick = {.tv_nsec = 1000000};
     bool cancelled = false;
     int64_t i = 0;
     for (; !cancelled; i++) {
-        if (o->quiet)
-            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* allowed: it only asks */
-        else
+        if (o->quiet || o->slow)
+            nanosleep(&tick, NULL); /* allowed: it takes its time */
+        if (!o->quiet)
             send_one(o, i, false);
         must(TRITONBACKEND_ResponseFactoryIsCancelled(o->factory, &cancelled));
     }
