@@ -5,12 +5,16 @@ HTTP_PORT ?= 8000
 GRPC_PORT ?= 8001
 METRICS_PORT ?= 8002
 FUZZ_SECONDS ?= 60
+# One of examples/, the port of its page, and what its client is given besides.
+EXAMPLE ?=
+PAGE_PORT ?= 8080
+ARGS ?=
 # Backends that are there when asked for: names between commas, or all (tools/packages/backends.list).
 BACKENDS ?=
-export BACKENDS HTTP_PORT GRPC_PORT METRICS_PORT FUZZ_SECONDS
+export BACKENDS HTTP_PORT GRPC_PORT METRICS_PORT PAGE_PORT FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run build check test test-long bench install wheel deb image lint format fuzz cov clean
+.PHONY: help run example build check test test-long bench install wheel deb image lint format fuzz cov clean
 
 help: ## this list
 	@echo "make <target>:"
@@ -18,6 +22,9 @@ help: ## this list
 
 run: ## install what is missing, build, write the sample repository, serve it on ports 8000, 8001, 8002; BACKENDS as below
 	@tools/run.sh
+
+example: ## the same for one of examples/README.md, to be seen in a page or the terminal: EXAMPLE=digits, search, speech or ocr
+	@examples/run.sh "$(EXAMPLE)" $(ARGS)
 
 build: ## install what is missing and build what is served (build/release)
 	@tools/build.sh release server

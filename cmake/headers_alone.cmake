@@ -1,7 +1,8 @@
 # Every header compiles alone: one generated source per header, in the libraries headers_alone and
 # headers_alone_cxx (public headers once more as C++). ctest builds them as test `headers_alone`.
 
-file(GLOB public_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/triton/core/*.h)
+file(GLOB public_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/triton/core/*.h
+    ${CMAKE_SOURCE_DIR}/include/nereid/*.h)
 file(GLOB src_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.h
     ${CMAKE_SOURCE_DIR}/src/*/*.h ${CMAKE_SOURCE_DIR}/src/*/*/*.h)
 

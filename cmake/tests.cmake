@@ -36,6 +36,18 @@ function(nereid_c_test rung file)
     set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS ${target})
 endfunction()
 
+# The stand-in of CUDA's driver (tests/cuda): libcuda.so.1 in a folder that tests put into LD_LIBRARY_PATH. It is built without
+# sanitizers, so that any process can load it.
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cuda/*.c)
+set(standin_folder ${CMAKE_BINARY_DIR}/tests/cuda)
+add_library(cuda_standin SHARED ${files})
+target_include_directories(cuda_standin PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/tests/cuda)
+target_compile_definitions(cuda_standin PRIVATE _GNU_SOURCE)
+target_compile_options(cuda_standin PRIVATE ${warnings} ${c_warnings} -fno-common $<$<BOOL:${NEREID_WERROR}>:-Werror>)
+target_link_libraries(cuda_standin PRIVATE Threads::Threads)
+set_target_properties(cuda_standin PROPERTIES OUTPUT_NAME cuda SOVERSION 1 LIBRARY_OUTPUT_DIRECTORY ${standin_folder})
+set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS cuda_standin)
+
 foreach(rung 00_unit 10_sim 20_fault)
     file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${rung}/*.c)
     if(NEREID_SANITIZE MATCHES "thread")
@@ -105,6 +117,11 @@ if(NEREID_SANITIZE MATCHES "thread")
 endif()
 foreach(file IN LISTS files)
     nereid_host_test(${file})
+endforeach()
+
+# Those of GPUs find the stand-in in the place of the driver.
+foreach(test 00_unit.test_gpu 00_unit.test_gpu_memory 10_inprocess.test_gpus)
+    set_tests_properties(${test} PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${standin_folder}")
 endforeach()
 
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/10_inprocess/plugins/*.c

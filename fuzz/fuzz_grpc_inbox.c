@@ -21,7 +21,7 @@ static struct strbuf read_all(const uint8_t *data, size_t size, size_t piece, bo
             struct err *e = NULL;
             const uint8_t *before = bytes;
             size_t had = len;
-            r = grpc_inbox_feed(&in, NULL, &bytes, &len, tensors, &e);
+            r = grpc_inbox_feed(&in, NULL, &bytes, &len, GRPC_INBOX_MAX_BYTES, tensors, &e);
             CHECK(bytes >= before && had - len == (size_t)(bytes - before));
             CHECK((r == GRPC_INBOX_NO_ROOM) == (e != NULL));
             err_free(e);

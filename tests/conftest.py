@@ -1,12 +1,14 @@
 """Servers shared by the Python tests. A missing program fails a test; nothing is skipped."""
 
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness import again, models, paths, sharing
+from harness.browser import Browser
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Reference, Server
 
@@ -22,6 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "reference: asks the reference server too")
     config.addinivalue_line("markers", "promise: an attack of those that the server is promised to bear")
+    config.addinivalue_line("markers", "gpu: holds with the driver of a real GPU too (tools/gpu_proof.py)")
     config.addinivalue_line("markers", "onnx: needs the ONNX Runtime backend and the sample repository")
     # pytest only warns about an exception in a thread that a test started. As an error, the warning fails the test.
     config.addinivalue_line("filterwarnings", "error::pytest.PytestUnhandledThreadExceptionWarning")
@@ -62,6 +65,14 @@ def _serve(name: str, server: Server) -> Iterator[Server]:
         del _running[name]
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users may enter. They may not enter pytest's own: each session that begins closes it to them."""
+    with tempfile.TemporaryDirectory(prefix="nereid-open-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 @pytest.fixture(scope="session")
 def identity_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.identity_repository(Repository(tmp_path_factory.mktemp("identity") / "models"))
@@ -88,3 +99,9 @@ def sample_server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """Each server in turn, with the sample repository (the digits)."""
     sample = paths.need(paths.SAMPLE_MODELS)
     yield from _serve(f"{request.param} (samples)", KINDS[request.param](sample))
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("browser") / "profile") as browser:
+        yield browser

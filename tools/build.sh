@@ -11,7 +11,10 @@ asked=$(asked_backends python) || exit 1
 # shellcheck disable=SC2086
 tools/setup.sh run $asked
 tree=build/$preset
-stamp=$(cat CMakePresets.json build/.setup/*.stamp | sha256sum | cut -c1-32)
+# What examples bring is not built upon.
+stamps=$(find build/.setup -name '*.stamp' ! -name 'example-*' | sort)
+# shellcheck disable=SC2086
+stamp=$(cat CMakePresets.json $stamps | sha256sum | cut -c1-32)
 if [ ! -f "$tree/build.ninja" ] || [ "$(cat "$tree/.configured" 2>/dev/null)" != "$stamp" ]; then
     echo "build: configuring $tree"
     if ! cmake --preset "$preset" >"build/.setup/configure-$preset.log" 2>&1; then

@@ -27,7 +27,7 @@ from pathlib import Path
 LINE = re.compile(r"^(\d+) ([a-z0-9_/]+):((?: [a-z0-9_/]+)*)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 SOURCES = {".c", ".h", ".def", ".cc", ".cpp"}
-PUBLIC = "triton/core/"
+PUBLIC = ("triton/core/", "nereid/")  # folders of include/
 # The functions that the library offers to the executable: the top level fills the table, main.c uses it.
 PRIVATE_TABLE = "nereid_private.h"
 PRIVATE_TABLE_SEEN_BY = {"abi", "run"}

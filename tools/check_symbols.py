@@ -75,7 +75,7 @@ def check_stems(archive: Path) -> list[str]:
 
 def optional_symbols(root: Path, family: str, header: Path | None) -> set[str]:
     text = (root / header).read_text() if header and (root / header).is_file() else ""
-    return set(re.findall(rf"^(?:extern\s+)?{family}_ISPEC\b[^;]*?\b(nereid_\w+)", text, re.MULTILINE))
+    return set(re.findall(rf"^(?:extern\s+)?{family}_ISPEC\b[^;]*?\b(nereid_\w+_v\d+)", text, re.MULTILINE))
 
 
 def check_plugin(library: Path, family: str, header: Path | None, optional: set[str]) -> list[str]:

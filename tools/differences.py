@@ -3,9 +3,10 @@
 
     tools/differences.py [--root FOLDER] [--check]
 
-The tables are tests/41_compare/kinds.py, whose differences are tested with generated requests to both servers, and held.py in the same
-folder, where each difference names the tests that prove it. --check writes nothing; it prints what is wrong and exits with 1: a difference
-without a reason or a source, a test that does not exist, or a page that differs from its tables.
+The tables are in tests/41_compare: the kinds of difference in kinds.py; in known.py the differences that are tested with generated requests
+to both servers; in held.py those that name the tests that prove them. --check writes nothing; it prints what is wrong and exits with 1: a
+difference without a reason or a source, a kind without a difference, too many kinds, a test that does not exist, or a page that differs from
+its tables.
 """
 
 import argparse
@@ -22,25 +23,23 @@ COMPARISON = "test_compare.py"
 INTRODUCTION = """\
 # Differences from Triton
 
-Made by `tools/differences.py` from `tests/41_compare/kinds.py` and `held.py`. "Triton" and "the reference" are the version that the tests
-ask, 2.51. Each difference is held by a test: `41_compare/test_compare.py` asks both servers over 2,000 generated questions and fails where
-they differ in anything else, down to the order of headers, and where a difference of this page does not show any more. Ids such as
-RX-20 are those of [requirements](../internals/requirements.md). What Triton's command line has and this server does not is in
-[command line](command-line.md).
+Made by `tools/differences.py` from the tables in `tests/41_compare`. "Triton" and "the reference" are the version that the tests ask, 2.51.
+Each difference is of one of {count} kinds: a cause, and what says so. Each is held by a test: `41_compare/test_compare.py` asks both servers
+over 2,500 generated questions and fails where they differ in anything else, down to the order of headers, and where a difference of this page
+does not show any more. Ids such as RX-20 are those of [requirements](../internals/requirements.md). What Triton's command line has and this
+server does not is in [command line](command-line.md).
+
+| kind | differences |
+|---|---|
 """
-TITLES = {
-    "client": "What clients see",
-    "operator": "What operators see",
-    "plug-in": "What backends, agents and caches see",
-}
 
 
-def tables(root: Path) -> list[Any]:
-    """The differences of both tables. The tables import only the standard library."""
+def tables(root: Path) -> tuple[Any, list[Any]]:
+    """The module of the kinds, and the differences of both tables. They import only the standard library."""
     sys.path.insert(0, str(root / FOLDER))
     sys.dont_write_bytecode = True
-    kinds, held = importlib.import_module("kinds"), importlib.import_module("held")
-    return [*kinds.KINDS, *held.HELD]
+    kinds, known, held = (importlib.import_module(name) for name in ("kinds", "known", "held"))
+    return kinds, [*known.SHOWN, *held.HELD]
 
 
 def has_test(root: Path, test: str) -> bool:
@@ -52,25 +51,38 @@ def has_test(root: Path, test: str) -> bool:
     return re.search(form, file.read_text(), re.MULTILINE) is not None
 
 
-def problems(root: Path, differences: list[Any]) -> list[str]:
+def problems(root: Path, kinds: Any, differences: list[Any]) -> list[str]:
     found = [f"{each.name}: two differences have this name" for i, each in enumerate(differences) if each.name in {e.name for e in differences[:i]}]
     for each in differences:
         found += [f"{each.name}: {what} is empty" for what in ("here", "there", "why", "source") if not getattr(each, what)]
         found += [f"{each.name}: there is no test {test}" for test in each.tests if not has_test(root, test)]
-        if each.seen_by not in TITLES:
+        if each.seen_by not in (kinds.CLIENT, kinds.OPERATOR, kinds.PLUGIN):
             found.append(f"{each.name}: nobody is {each.seen_by!r}")
+    for kind in kinds.KINDS:
+        found += [f"{kind.name}: {what} is empty" for what in ("cause", "source") if not getattr(kind, what)]
+        found += [] if any(each.kind is kind for each in differences) else [f"{kind.name}: no difference is of this kind"]
+    if len(kinds.KINDS) > kinds.AT_MOST:
+        found.append(f"{len(kinds.KINDS)} kinds of difference, at most {kinds.AT_MOST} are allowed")
     return found
 
 
-def page(differences: list[Any]) -> str:
-    text = INTRODUCTION
-    for who, title in TITLES.items():
-        text += f"\n## {title}\n"
-        for each in sorted((one for one in differences if one.seen_by == who), key=lambda one: one.name.lower()):
-            tests = ", ".join(f"`{test}`" for test in each.tests) or f"`{FOLDER.removeprefix('tests/')}/{COMPARISON}`"
-            rows = {"Here": each.here, "Triton": each.there, "Why": each.why, "Source": each.source, "Held by": tests}
-            text += f"\n### {each.name[0].upper()}{each.name[1:]}\n\n" + "".join(f"- **{what}:** {words}\n" for what, words in rows.items())
+def title(name: str) -> str:
+    return name if name.startswith("gRPC") else name[0].upper() + name[1:]
+
+
+def part(kind: Any, differences: list[Any]) -> str:
+    text = f"\n## {title(kind.name)}\n\n{kind.cause}\nSource: {kind.source}\n"
+    for each in sorted(differences, key=lambda one: one.name.lower()):
+        tests = ", ".join(f"`{test}`" for test in each.tests) or f"`{FOLDER.removeprefix('tests/')}/{COMPARISON}`"
+        rows = {"Here": each.here, "Triton": each.there, "Why": each.why, "Source": each.source, "Seen by": each.seen_by, "Held by": tests}
+        text += f"\n### {title(each.name)}\n\n" + "".join(f"- **{what}:** {words}\n" for what, words in rows.items())
     return text
+
+
+def page(kinds: Any, differences: list[Any]) -> str:
+    of = {kind: [each for each in differences if each.kind is kind] for kind in kinds.KINDS}
+    contents = "".join(f"| {title(kind.name)} | {len(some)} |\n" for kind, some in of.items())
+    return INTRODUCTION.format(count=len(of)) + contents + "".join(part(kind, some) for kind, some in of.items())
 
 
 def main() -> int:
@@ -78,8 +90,8 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
-    differences = tables(given.root)
-    wrong, text, target = problems(given.root, differences), page(differences), given.root / PAGE
+    kinds, differences = tables(given.root)
+    wrong, text, target = problems(given.root, kinds, differences), page(kinds, differences), given.root / PAGE
     if not given.check:
         target.write_text(text)
     elif not target.is_file() or target.read_text() != text:

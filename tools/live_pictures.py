@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from harness import paths  # noqa: E402
+from harness import paths, rawhttp  # noqa: E402
 from harness.browser import Browser, Page  # noqa: E402
 from harness.servers import Nereid  # noqa: E402
 
@@ -38,6 +38,21 @@ def classify(page: Page) -> None:
     page.until("document.querySelector('.classes')")
 
 
+def window(page: Page, height: int, first: str) -> None:
+    """So high, with this element at its upper edge."""
+    page.ask("Emulation.setDeviceMetricsOverride", width=1280, height=height, deviceScaleFactor=1, mobile=False)
+    page.value(f"document.querySelector('{first}').scrollIntoView()")
+
+
+def fail(server: Nereid) -> None:
+    """Three requests, two of them in the same way, and a model that does not load."""
+    short = {"inputs": [{"name": "image", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]}
+    for model in ("digits", "digits", "faces"):
+        rawhttp.post(server.http, f"/v2/models/{model}/infer", short)
+    broken = {"parameters": {"config": '{"backend": "onnxruntime", "max_batch_size": 8, "instance_group": [{"kind": "KIND_GPU"}]}'}}
+    rawhttp.post(server.http, "/v2/repository/models/digits_auto/load", broken)
+
+
 def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, Browser(Path(folder) / "browser") as browser:
@@ -52,10 +67,14 @@ def main() -> None:
                 each.terminate()
                 each.wait()
             classify(page)
-            page.ask("Emulation.setDeviceMetricsOverride", width=1280, height=1000, deviceScaleFactor=1, mobile=False)
             page.dark(True)
-            page.value("document.querySelector('#columns').scrollIntoView()")
+            window(page, 1000, "#columns")
             page.picture(PICTURES / "live-page-try.png")
+            page.dark(False)
+            fail(server)
+            page.until("document.querySelectorAll('#errors tbody tr').length === 3")
+            window(page, 260, "#errors")
+            page.picture(PICTURES / "live-page-errors.png")
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ may be moved, and a build tree needs no option:
 
     build/release/bin/nereid --model-repository=models
 
-The other pages write `nereid` for either. `nereid check REPOSITORY` reads a repository without serving it: [models](models.md).
+The other pages write `nereid` for either. `nereid check REPOSITORY` reads a repository without serving it: [check](check.md).
 
 `nereid doctor` takes the same options and says what this machine has for such a server, and what would be refused: cores, memory, open
 files, huge pages, GPUs, the plug-ins that can be opened, ports, certificates, repositories. Its exit status is 0 when nothing would be, 1
@@ -85,7 +85,9 @@ ready` in the log ends the start. One that fails ends with status 1: the last er
 
 SIGTERM or SIGINT stops the server: readiness answers 400, requests under way are answered, models are unloaded, the status is 0. A second
 signal ends it at once, and so does the end of `--exit-timeout-secs`: then the status is 1, and the log names what held it up: models whose
-load or unload does not end, and versions that requests still hold. Whoever would kill it after a while has to wait longer than that:
+load or unload does not end, and versions that requests still hold. When a quarter of that time is left, at most five seconds, requests that
+their models have not answered are cut: the client is told `the server is stopping`, with 503 of HTTP, as the last event of a stream, or with
+UNAVAILABLE of gRPC, the log says how many they were, and the status is 1. Whoever would kill it after a while has to wait longer than that:
 Kubernetes waits 30 seconds (`terminationGracePeriodSeconds`), as long as the option's default, systemd 90 (`TimeoutStopSec`). SIGHUP opens
 [log files](logs.md) anew; without a log file it ends the server at once, as it does other programs.
 
@@ -167,7 +169,7 @@ model has a response cache, `nereid_requests_total` with each combination of lab
 means: `absent(...)`, or `... or vector(0)`.
 
 `reason` is `REJECTED` (the queue was full, or the time-out was over), `CANCELED` (the client went before it was executed), `BACKEND` (the backend reported an
-error) or `OTHER`. `code` is the status: of HTTP as a number (499: the client went before the answer), of gRPC as a name (`OK`, `NOT_FOUND`).
+error) or `OTHER`. `code` is the status: of HTTP as a number (499: the client went before the answer; 503: the server stopped before it), of gRPC as a name (`OK`, `NOT_FOUND`).
 `route` is that of the [access log](logs.md).
 
 Values of labels are bounded: `route` and `code` come from tables, and `model` is the name of a model that was loaded; requests for

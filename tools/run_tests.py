@@ -245,6 +245,7 @@ def rungs(preset: str = "release", marks: str = "", *, needs: tuple[str, ...]) -
 RELEASE, DEV, TSAN = ("build", "samples"), ("build-dev", "samples"), ("build-tsan", "samples")
 OURS = "not reference"
 ONE_THREAD = r"^headers_alone$|^fuzz\.|^10_sim\."  # tests without threads
+EXAMPLES = ("digits", "speech")  # the others' networks are downloaded for tools/test_long.py alone
 # Stages begin in this order: first those that other stages need and those that take long.
 STAGES = [
     Stage("build", "build: release", build("release")),
@@ -269,6 +270,7 @@ STAGES = [
     python("isolation", "models in processes of their own that crash, hang, lie", "49_isolation", RELEASE),
     python("isolation-dev", "isolated models under these sanitizers, server and child", "49_isolation", DEV, "dev"),
     python("backends", "backends that are there when asked for", "52_backends", RELEASE),
+    Stage("examples", "examples that start with one command", pytest(), ("floors", *RELEASE), tuple(f"tests/57_examples/test_{each}.py" for each in EXAMPLES)),
     python("caches-dev", "caches and agents under these sanitizers", "48_caches", DEV, "dev", OURS),
     python("clients", "these clients, and tritonclient's asyncio ones", "46_clients", ("clients-build", *RELEASE)),
     python("deploy", "chart, alerts, dashboard, Debian package and image, as their tools read them", "54_deploy", ("deploy-build", "clients-build", *RELEASE)),

@@ -1,13 +1,15 @@
 #!/bin/bash
 # setup.sh - install what is missing for one or more purposes.
 #
-#   tools/setup.sh GROUP...      GROUP: run, python, test, bench, lint, fuzz, cov, others, debian, or a backend of tools/packages/backends.list
+#   tools/setup.sh GROUP...      GROUP: run, python, test, bench, lint, fuzz, cov, others, debian, example-NAME, or a backend of
+#                               tools/packages/backends.list
 #
 # Debian packages come from the machine's own apt configuration (tools/packages/<group>.apt),
 # libraries that the distribution has too old are unpacked under build/deps from a newer suite of
 # the same mirror (tools/packages/newer.list), Python packages go into build/venv with every hash
-# pinned (tools/packages/<group>.lock); those that carry the runtime of a backend are unpacked under build/deps/<backend>, and its Java
+# pinned (tools/packages/<group>.lock); those that carry the runtime of a backend, or the models of an example, are unpacked under build/deps/<group>, and its Java
 # archives (tools/packages/<group>.maven) under build/deps/<group>.maven. Nothing outside apt's own files and build/ is touched.
+# Debian packages that would start a service are unpacked under build/deps/<group> (tools/packages/<group>.unpacked).
 # A stamp under build/.setup remembers what was done, so a second call returns at once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,21 +27,29 @@ MAVEN_COPY=org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
+# known_unpacked - print the groups whose lock is unpacked under build/deps, one per line: backends, models that others made, examples.
+known_unpacked() {
+    known_backends
+    echo others
+    (cd "$PACKAGES" && printf '%s\n' example-*.lock) | sed 's/\.lock$//'
+}
+# Reads to the end: with -q grep would end known_unpacked by a signal now and then, and pipefail would take that for a no.
+is_unpacked() { known_unpacked | grep -x -- "$1" >/dev/null; }
+
 # The groups whose lists a group needs: itself and what it builds upon.
 groups_of() {
     case "$1" in
     run) echo run ;;
     python) echo run python ;;
-    test) echo run "$(known_backends | xargs)" test ;;
-    bench) echo run test ;;
+    test) echo run "$(known_backends | xargs)" example-speech test ;;
+    bench) echo run test bench ;;
     lint) echo run lint ;;
     fuzz) echo run fuzz ;;
     cov) echo run test cov ;;
-    others) echo run others ;;
     debian) echo run debian ;;
     *)
-        known_backends | grep -qx -- "$1" ||
-            die "'$1' is no group" "known groups: run python test bench lint fuzz cov others debian" $(known_backends)
+        is_unpacked "$1" ||
+            die "'$1' is no group" "known groups: run python test bench lint fuzz cov debian" $(known_unpacked)
         echo run "$1"
         ;;
     esac
@@ -48,7 +58,7 @@ groups_of() {
 lists_of() {
     local group file
     for group in $(groups_of "$1"); do
-        for file in "$PACKAGES/$group.apt" "$PACKAGES/$group.lock" "$PACKAGES/$group.maven" "$PACKAGES/$group.npm"; do
+        for file in "$PACKAGES/$group.apt" "$PACKAGES/$group.unpacked" "$PACKAGES/$group.lock" "$PACKAGES/$group.maven" "$PACKAGES/$group.npm"; do
             if [ -f "$file" ]; then echo "$file"; fi
         done
     done
@@ -175,6 +185,22 @@ relocate_pc_files() {
         -e 's|^([a-z_]+=)/usr|\1${prefix}|' {} +
 }
 
+# install_unpacked FILE - unpack under build/deps/<name of FILE> Debian packages of this machine's own suite which, installed, would start
+# a service.
+install_unpacked() {
+    local file=$1 target package
+    target=$DEPS/$(basename "$file" .unpacked)
+    apt_refresh
+    rm -rf "$target" build/.apt/unpacked
+    mkdir -p "$target" build/.apt/unpacked
+    while read -r package; do
+        say "unpacking $package under $target"
+        run_logged "downloading $package" "$STAMPS/download.log" "$APT_HINT" \
+            env --chdir build/.apt/unpacked apt-get -o APT::Sandbox::User=root download -q "$package"
+        dpkg -x "build/.apt/unpacked/${package}"_*.deb "$target"
+    done < <(read_list "$file")
+}
+
 install_newer() {
     local package minimum runtime candidate library
     while read -r package minimum runtime; do
@@ -227,7 +253,7 @@ keep_only() {
     mv "$folder.kept" "$folder"
 }
 
-# install_runtime LOCK - bring build/deps/<name of LOCK> to what the lock of a backend, or of the models that others made, says, without what the packages would need in Python. A
+# install_runtime LOCK - bring build/deps/<name of LOCK> to what the lock of a backend, of an example or of the models that others made says, without what the packages would need in Python. A
 # line "# platform: NAME" takes the package that was made for another system, "# keeps: PATH..." no more of it than that.
 install_runtime() {
     local lock=$1 backend target platform keeps more=()
@@ -297,12 +323,30 @@ once() {
 # still_there - what a stamp vouches for has not been deleted behind its back.
 still_there() { [ -x "$VENV/bin/python" ] && command -v cmake ninja gcc protoc-c >/dev/null; }
 
+# What build/ takes in the end, in MiB: downloads, the virtual environment, and what the tests build.
+mib_of() {
+    case "$1" in
+    test | bench | cov) echo 5200 ;;
+    *) echo 1000 ;;
+    esac
+}
+
+# check_room GROUP - said before anything is downloaded: half an hour later it would be an error of whoever writes last.
+check_room() {
+    local free need
+    need=$(mib_of "$1")
+    free=$(df -Pm build | awk 'NR == 2 { print $4 }')
+    [ -e "$STAMPS/newer.list.done" ] || [ "$free" -ge "$need" ] ||
+        die "'$1' needs $need MiB under $PWD/build, and $free MiB are free there" "free some, or clone onto a larger disk, then run the same command again"
+}
+
 setup_group() {
     local group=$1 stamp=$STAMPS/$1.stamp print part lock start=$SECONDS packages=()
     print=$(fingerprint "$group")
     if [ "$(cat "$stamp" 2>/dev/null)" = "$print" ] && still_there; then return 0; fi
     say "preparing for '$group'; the first time takes some minutes"
     mkdir -p "$STAMPS"
+    check_room "$group"
     for part in $(groups_of "$group"); do
         if [ -f "$PACKAGES/$part.apt" ]; then
             mapfile -t -O ${#packages[@]} packages < <(read_list "$PACKAGES/$part.apt")
@@ -310,10 +354,13 @@ setup_group() {
     done
     apt_install "${packages[@]}"
     once "$PACKAGES/newer.list" install_newer
+    for part in $(groups_of "$group"); do
+        if [ -f "$PACKAGES/$part.unpacked" ]; then once "$PACKAGES/$part.unpacked" install_unpacked "$PACKAGES/$part.unpacked"; fi
+    done
     make_venv
     for part in $(groups_of "$group"); do
         lock=$PACKAGES/$part.lock
-        if known_backends | grep -qx -- "$part" || [ "$part" = others ]; then
+        if is_unpacked "$part"; then
             if [ -f "$lock" ]; then once "$lock" install_runtime "$lock"; fi
         elif [ -f "$lock" ]; then
             once "$lock" install_python "$lock"
@@ -331,7 +378,7 @@ setup_group() {
     say "'$group' is ready after $((SECONDS - start)) s"
 }
 
-[ $# -gt 0 ] || die "name a group" "usage: tools/setup.sh run|python|test|bench|lint|fuzz|cov|others|<backend> ..."
+[ $# -gt 0 ] || die "name a group" "usage: tools/setup.sh run|python|test|bench|lint|fuzz|cov|others|example-<name>|<backend> ..."
 for group in "$@"; do
     groups_of "$group" >/dev/null
     setup_group "$group"

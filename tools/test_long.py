@@ -4,7 +4,8 @@
     tools/test_long.py [STAGE...]     all stages, or those named
 
 NEREID_SIM_RUNS  number of seeds of each simulation (100000)
-NEREID_SOAK_SECONDS  how long a server handles ordinary load (3600)
+NEREID_SOAK_SECONDS  how long two servers handle ordinary load (7200)
+NEREID_SOAK_PACE  how much of one processor the soak takes (0.33)
 NEREID_MUTATE_MINUTES  how long tools/mutate.py runs for each of five folders (15); survivors are listed and are no failure
 FUZZ_SECONDS  how long each fuzzer runs (1800)
 
@@ -70,21 +71,23 @@ def of_folder(name: str, title: str, where: str, needs: tuple[str, ...], preset:
 
 
 FULL = {"NEREID_HOSTILE_FULL": "1"}
-SOAK = {"NEREID_SOAK_SECONDS": setting("NEREID_SOAK_SECONDS", "3600")}
+SOAK = {"NEREID_SOAK_SECONDS": setting("NEREID_SOAK_SECONDS", "7200")}
 BUILDS = [stage for stage in run_tests.STAGES if stage.name == "samples" or stage.name.split("-")[0] == "build" or stage.name.endswith("-build")]
 ALONE = [
     of_folder("hostile-full", "crowds of hostile clients", "45_hostile", RELEASE, "release", env=FULL),
     of_folder("hostile-full-dev", "the same under the address and undefined-behaviour sanitizers", "45_hostile", DEV, "dev", env=FULL),
 ]
 BESIDE = [
-    of_folder("soak", "an hour of ordinary work", "70_soak", RELEASE, "release", env=SOAK),
+    of_folder("soak", "two hours of ordinary work", "70_soak", RELEASE, "release", env=SOAK),
     of_folder("soak-dev", "the same under these sanitizers", "70_soak", DEV, "dev", env=SOAK),
     # Not in tools/run_tests.py: the address sanitizer itself sometimes fails when OpenVINO's threads end with the process.
     of_folder("backends-dev", "backends that are there when asked for, under these sanitizers", "52_backends", DEV, "dev", OURS),
     Stage("others-build", "build: models that others made, fetched", run_tests.script("could not be fetched", "tools/setup.sh", "others")),
+    Stage("examples-build", "build: the networks of examples, fetched", run_tests.script("could not be fetched", "tools/setup.sh", "example-search", "example-ocr")),
     Stage("debian-build", "install: what makes a clean Debian in a directory", run_tests.script("could not be installed", "tools/setup.sh", "debian")),
-    of_folder("debian", "the Debian package in a clean Debian: installed, upgraded under load, removed", "56_debian", ("debian-build", *RELEASE), "release"),
+    of_folder("debian", "the Debian package in a clean Debian: installed, upgraded under load, removed; the package for Python in a bare one", "56_debian", ("debian-build", *RELEASE), "release"),
     of_folder("others", "models that others made, beside their runtimes", "55_others", ("others-build", *RELEASE), "release"),
+    of_folder("examples-long", "examples with large networks, in a browser", "57_examples", ("examples-build", *RELEASE), "release"),
     Stage("sims", "simulations with many seeds", simulations("release"), RELEASE, seconds=NIGHT),
     Stage("sims-dev", "the same under these sanitizers", simulations("dev"), DEV, seconds=NIGHT),
     of_folder("python-models-dev", "Triton's python backend in this server under these sanitizers", "47_python", DEV, "dev", OURS),

@@ -21,8 +21,18 @@ enum bcomputed_kind bcomputed_kind_of(yyjson_val *entry)
     return BCOMPUTED_NONE;
 }
 
-size_t bcomputed_shape(const struct brun *run, const struct binput *source,
-                       enum bcomputed_kind kind, int64_t ret_shape[2])
+/* sum + left * right; INT64_MAX, which no tensor has room for, if that is too large. */
+static int64_t add_product(int64_t sum, int64_t left, int64_t right)
+{
+    int64_t product;
+    if (__builtin_mul_overflow(left, right, &product) || __builtin_add_overflow(sum, product, &sum))
+        return INT64_MAX;
+    return sum;
+}
+
+TRITONSERVER_Error *bcomputed_shape(const struct brun *run, const struct binput *source,
+                                    enum bcomputed_kind kind, int64_t ret_shape[2],
+                                    size_t *ret_rank, uint64_t *ret_size)
 {
     ret_shape[0] = kind == BCOMPUTED_ACCUMULATED_WITH_ZERO ? 1 : 0;
     ret_shape[1] = 0;
@@ -35,14 +45,20 @@ size_t bcomputed_shape(const struct brun *run, const struct binput *source,
         if (kind == BCOMPUTED_MAX_ELEMENT_COUNT_AS_SHAPE)
             ret_shape[0] = share.elements > ret_shape[0] ? share.elements : ret_shape[0];
         else if (kind == BCOMPUTED_ITEM_SHAPE)
-            ret_shape[0] += rows;
+            ret_shape[0] = add_product(ret_shape[0], rows, 1);
         else if (kind == BCOMPUTED_ITEM_SHAPE_FLATTEN)
-            ret_shape[0] += rows * inner;
+            ret_shape[0] = add_product(ret_shape[0], rows, inner);
         else
             ret_shape[0]++;
         ret_shape[1] = inner;
     }
-    return kind == BCOMPUTED_ITEM_SHAPE ? 2 : 1;
+    *ret_rank = kind == BCOMPUTED_ITEM_SHAPE ? 2 : 1;
+    /* INT32 and FP32 have the same size. */
+    if (brun_bytes(TRITONSERVER_TYPE_INT32, ret_shape, *ret_rank, ret_size))
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "the shape of input '%s' is too large for what the model is told of it",
+                    source->name);
 }
 
 TRITONSERVER_Error *bcomputed_part(const struct brun *run, const char *output, const int64_t *dims,
@@ -102,7 +118,8 @@ void bcomputed_fill(const struct brun *run, const struct binput *source, enum bc
             bcomputed_put(&filler, share.elements);
         else if (accumulates)
             bcomputed_put(&filler, sum);
-        for (int64_t row = 0; shapes && share.rank && row < share.shape[0]; row++)
+        int64_t rows = shapes && share.rank ? share.shape[0] : 0;
+        for (int64_t row = 0; row < rows && filler.at < filler.end; row++)
             for (size_t d = 1; d < share.rank; d++)
                 bcomputed_put(&filler, share.shape[d]);
     }

@@ -23,10 +23,14 @@ enum bcomputed_kind {
 enum bcomputed_kind bcomputed_kind_of(yyjson_val *entry);
 
 /* bcomputed_shape - the shape of such an input for this batch.
- * source   the input whose shapes are used
- * returns  the number of dimensions */
-size_t bcomputed_shape(const struct brun *run, const struct binput *source,
-                       enum bcomputed_kind kind, int64_t ret_shape[2]);
+ * source    the input whose shapes are used
+ * ret_rank  1 or 2
+ * ret_size  bytes of the contents
+ * errors    INVALID_ARG if it is too large for any tensor: an empty input may have any other
+ *           dimension */
+TRITONSERVER_Error *bcomputed_shape(const struct brun *run, const struct binput *source,
+                                    enum bcomputed_kind kind, int64_t ret_shape[2],
+                                    size_t *ret_rank, uint64_t *ret_size);
 
 /* bcomputed_part - the shape of one item's part of an output that is divided among the items by
  * the shapes of an input: the configuration's, with the input's dimensions where it is open.

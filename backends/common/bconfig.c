@@ -115,6 +115,19 @@ TRITONSERVER_Error *bconfig_parse_int(const char *text, int64_t *ret_value)
     return NULL;
 }
 
+TRITONSERVER_Error *bconfig_parse_threads(const char *text, int64_t *ret_count)
+{
+    int64_t count;
+    TRITONSERVER_Error *err = bconfig_parse_int(text, &count);
+    if (!err && count > BCONFIG_MOST_THREADS)
+        err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                       "%lld threads are asked for, at most %d are supported", (long long)count,
+                       BCONFIG_MOST_THREADS);
+    if (!err)
+        *ret_count = count;
+    return err;
+}
+
 TRITONSERVER_Error *bconfig_parse_bool(const char *text, bool *ret_value)
 {
     static const char *const yes[] = {"true", "on", "1"};

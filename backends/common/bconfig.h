@@ -46,6 +46,14 @@ const char *bconfig_parameter(yyjson_val *config, const char *key);
  * errors   INVALID_ARG naming the text */
 TRITONSERVER_Error *bconfig_parse_int(const char *text, int64_t *ret_value);
 
+/* The most threads that a setting may ask a runtime for. Runtimes end the process when they
+ * cannot start as many as they were told to. */
+enum { BCONFIG_MOST_THREADS = 1024 };
+
+/* bconfig_parse_threads - parse a number of threads as bconfig_parse_int does.
+ * errors   INVALID_ARG, also if it is above BCONFIG_MOST_THREADS */
+TRITONSERVER_Error *bconfig_parse_threads(const char *text, int64_t *ret_count);
+
 /* bconfig_parse_bool - parse true, on, 1, false, off or 0, in any case.
  * errors   INVALID_ARG naming the text */
 TRITONSERVER_Error *bconfig_parse_bool(const char *text, bool *ret_value);

@@ -49,7 +49,12 @@ TRITONSERVER_Error *TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend *bac
                                                       TRITONBACKEND_BackendAttribute *attributes)
 {
     (void)backend;
-    return TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(attributes, true);
+    TRITONSERVER_Error *err =
+        TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(attributes, true);
+    if (!err && bentry_cpu_only)
+        err = TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
+            attributes, TRITONSERVER_INSTANCEGROUPKIND_CPU, 0, NULL, 0);
+    return err;
 }
 
 static TRITONSERVER_Error *bentry_runtime(TRITONBACKEND_Model *handle, void **ret_runtime)

@@ -4,6 +4,8 @@
  * declared here, and no TRITONBACKEND_* function itself. */
 #include "triton/core/tritonbackend.h"
 
+#include <stdbool.h>
+
 struct instance;
 struct model;
 
@@ -15,6 +17,9 @@ TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runt
 
 /* bentry_end - free the runtime; no model is left. NULL is allowed. */
 void bentry_end(void *runtime);
+
+/* bentry_cpu_only - the backend cannot use GPUs: instances without a kind are not put there. */
+extern const bool bentry_cpu_only;
 
 /* model_size, instance_size - sizeof of the backend's own structures. */
 extern const size_t model_size, instance_size;

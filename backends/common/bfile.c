@@ -28,6 +28,15 @@ TRITONSERVER_Error *bfile_path(TRITONBACKEND_Model *model, yyjson_val *config, c
     return NULL;
 }
 
+TRITONSERVER_Error *bfile_check_kind(const char *path, const char *model)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "'%s' of model '%s' is not a regular file",
+                    path, model);
+}
+
 TRITONSERVER_Error *bfile_of_model(TRITONBACKEND_Model *model, yyjson_val *config,
                                    const char *usual, char **ret_path)
 {
@@ -42,6 +51,10 @@ TRITONSERVER_Error *bfile_of_model(TRITONBACKEND_Model *model, yyjson_val *confi
     if (stat(path, &status) != 0) {
         err = berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "unable to find '%s' for model '%s': %s",
                        path, name, strerror(errno));
+    } else {
+        err = bfile_check_kind(path, name);
+    }
+    if (err) {
         free(path);
         return err;
     }
@@ -52,6 +65,9 @@ TRITONSERVER_Error *bfile_of_model(TRITONBACKEND_Model *model, yyjson_val *confi
 TRITONSERVER_Error *bfile_read(const char *path, const char *model, void **ret_content,
                                size_t *ret_size)
 {
+    TRITONSERVER_Error *err = bfile_check_kind(path, model);
+    if (err)
+        return err;
     FILE *file = fopen(path, "re");
     long size = -1;
     char *content = NULL;

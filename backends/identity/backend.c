@@ -9,6 +9,7 @@
  *   creation_delay_sec                  wait so long while loading */
 #include "triton/core/nereid_backend.h"
 
+#include "../common/bcuda.h"
 #include "../common/bentry.h"
 #include "../common/berr.h"
 #include "model.h"
@@ -20,13 +21,13 @@ const uint32_t nereid_backend_inline_v1 = 1;
 /* An output is as long as the input that is copied to it, or is zeroed. */
 const uint32_t nereid_backend_fills_outputs_v1 = 1;
 
-/* An instance with a configured delay blocks. */
+/* An instance with a configured delay blocks, and one on a GPU waits for it. */
 bool nereid_instance_inline_v1(TRITONBACKEND_ModelInstance *handle)
 {
     void *state = NULL;
     TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceState(handle, &state);
     const struct instance *instance = state;
-    bool waits = err || instance->delay_ns;
+    bool waits = err || instance->delay_ns || instance->cuda;
     berr_drop(err);
     return !waits;
 }
@@ -43,6 +44,7 @@ void bentry_end(void *runtime)
     (void)runtime;
 }
 
+const bool bentry_cpu_only = false;
 const size_t instance_size = sizeof(struct instance);
 
 TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model,
@@ -52,11 +54,14 @@ TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model
     uint64_t times = model->delay_multiplier * index;
     *instance = (struct instance){
         .handle = handle, .model = model, .delay_ns = model->delay_ns * (times ? times : 1)};
-    return bentry_refuse(handle, BENTRY_ON_GPU, TRITONSERVER_ERROR_INVALID_ARG,
-                         "'identity' backend only supports CPU instances");
+    TRITONSERVER_InstanceGroupKind kind;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceKind(handle, &kind);
+    if (!err && kind == TRITONSERVER_INSTANCEGROUPKIND_GPU)
+        err = bcuda_open(handle, &instance->cuda);
+    return err;
 }
 
 void instance_fini(struct instance *instance)
 {
-    (void)instance;
+    bcuda_close(instance->cuda);
 }

@@ -27,8 +27,10 @@ struct model {
     atomic_uint_fast32_t next_index; /* the next instance number; orders nothing */
 };
 
+/* An instance on a GPU takes every byte through the memory of that GPU. */
 struct instance {
     TRITONBACKEND_ModelInstance *handle;
     const struct model *model;
-    uint64_t delay_ns; /* 0 = none */
+    uint64_t delay_ns;  /* 0 = none */
+    struct bcuda *cuda; /* NULL = on the CPU */
 };

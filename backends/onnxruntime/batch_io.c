@@ -147,13 +147,13 @@ static TRITONSERVER_Error *bind_one(struct run *run, const struct batch_input *b
     const struct binput *source;
     int64_t shape[2];
     uint64_t size;
+    size_t rank;
     TRITONSERVER_Error *err = input_find(run, b->source, &source);
+    if (!err)
+        err = bcomputed_shape(run->batch, source, b->kind, shape, &rank, &size);
     if (err)
         return err;
-    size_t rank = bcomputed_shape(run->batch, source, b->kind, shape);
-    /* INT32 and FP32 have the same size. */
-    bool fits = brun_bytes(TRITONSERVER_TYPE_INT32, shape, rank, &size);
-    void *data = fits ? scratch_take(&run->batch->place->scratch, size) : NULL;
+    void *data = scratch_take(&run->batch->place->scratch, size);
     if (!data)
         return berr_no_memory();
     bcomputed_fill(run->batch, source, b->kind, b->target->datatype, data, size / sizeof(int32_t));

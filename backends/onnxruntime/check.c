@@ -78,10 +78,6 @@ static TRITONSERVER_Error *full_shape(const struct model *model, const struct mo
                         "shape expected by the model is %s",
                         model->name, tensor->name,
                         onnxruntime_check_shape_text(tensor->dims, tensor->rank, text));
-    if (dims->rank + first > BRUN_MAX_DIMS)
-        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                        "model '%s', tensor '%s': at most %d dimensions are supported", model->name,
-                        tensor->name, BRUN_MAX_DIMS);
     ret_full->dims[0] = -1;
     memcpy(ret_full->dims + first, dims->dims, dims->rank * sizeof *dims->dims);
     ret_full->rank = dims->rank + first;
@@ -143,7 +139,7 @@ static TRITONSERVER_Error *onnxruntime_check_read_shape(const struct model *mode
     yyjson_val *reshape = yyjson_obj_get(entry, "reshape");
     yyjson_val *dims = reshape ? yyjson_obj_get(reshape, "shape") : yyjson_obj_get(entry, "dims");
     ret_shape->rank = bconfig_shape(dims, ret_shape->dims, BRUN_MAX_DIMS);
-    if (ret_shape->rank <= BRUN_MAX_DIMS)
+    if (ret_shape->rank + (model->max_batch_size > 0 ? 1 : 0) <= BRUN_MAX_DIMS)
         return NULL;
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "model '%s', tensor '%s': at most %d dimensions are supported", model->name,

@@ -58,6 +58,20 @@ static size_t batch_shape(const struct run *run, size_t input, int64_t *shape)
                : 0;
 }
 
+/* A scalar of the model is one value for the whole batch, so all rows must agree on it. */
+static TRITONSERVER_Error *check_one_value(const struct run *run, size_t input, const char *values,
+                                           uint64_t bytes)
+{
+    for (int64_t row = 1; row < run->batch->rows; row++)
+        if (memcmp(values, values + (uint64_t)row * bytes, bytes))
+            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                            "input '%s' is a scalar in the model, one value for a whole batch, but "
+                            "rows of this batch have different values: send the same value with "
+                            "all, or set max_batch_size to 0",
+                            run->input_names[input]);
+    return NULL;
+}
+
 static TRITONSERVER_Error *bind_plain(struct run *run, size_t input)
 {
     const struct model *model = run->model;
@@ -75,6 +89,8 @@ static TRITONSERVER_Error *bind_plain(struct run *run, size_t input)
         return err;
     size_t rank = batch_shape(run, input, shape);
     brun_bytes(tensor->datatype, shape, rank, &size);
+    if (!rank && (err = check_one_value(run, input, bytes.from, size)))
+        return err;
     return ort_err(model->api, model->api->CreateTensorWithDataAsOrtValue(
                                    model->ort->cpu, bytes.to, size, shape, rank, tensor->type,
                                    &run->input_values[input]));

@@ -3,6 +3,7 @@
 #include "../common/bentry.h"
 #include "options.h"
 
+const bool bentry_cpu_only = true;
 const size_t instance_size = sizeof(struct instance);
 
 TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model,

@@ -39,6 +39,10 @@ static TRITONSERVER_Error *onnxruntime_model_find_file(const struct model *model
         err = berr_new(TRITONSERVER_ERROR_UNAVAILABLE,
                        "unable to find '%s' for model instance '%s': %s", path, model->name,
                        strerror(errno));
+    } else {
+        err = bfile_check_kind(path, model->name);
+    }
+    if (err) {
         free(path);
         return err;
     }

@@ -28,11 +28,11 @@ static TRITONSERVER_Error *set_graph_level(const OrtApi *api, yyjson_val *config
     return ort_err(api, api->SetSessionGraphOptimizationLevel(options, level));
 }
 
-static TRITONSERVER_Error *onnxruntime_options_read_int(yyjson_val *config, const char *key,
-                                                        int64_t *ret_value)
+static TRITONSERVER_Error *onnxruntime_options_read_threads(yyjson_val *config, const char *key,
+                                                            int64_t *ret_count)
 {
     const char *text = bconfig_parameter(config, key);
-    return text ? bconfig_parse_int(text, ret_value) : NULL;
+    return text ? bconfig_parse_threads(text, ret_count) : NULL;
 }
 
 /* 0 processors means "not given" to ONNX Runtime, which would then ignore the CPU quota. */
@@ -52,11 +52,13 @@ static TRITONSERVER_Error *set_threads(const struct ort *ort, yyjson_val *config
 {
     const OrtApi *api = ort->api;
     int64_t intra = 0, inter = 0, mode = 0;
-    TRITONSERVER_Error *err = onnxruntime_options_read_int(config, "intra_op_thread_count", &intra);
+    const char *mode_text = bconfig_parameter(config, "execution_mode");
+    TRITONSERVER_Error *err =
+        onnxruntime_options_read_threads(config, "intra_op_thread_count", &intra);
     if (!err)
-        err = onnxruntime_options_read_int(config, "inter_op_thread_count", &inter);
-    if (!err)
-        err = onnxruntime_options_read_int(config, "execution_mode", &mode);
+        err = onnxruntime_options_read_threads(config, "inter_op_thread_count", &inter);
+    if (!err && mode_text)
+        err = bconfig_parse_int(mode_text, &mode);
     if (!err && mode != 0 && mode != 1)
         err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                        "Invalid configuration value provided. Expected values for execution_mode "

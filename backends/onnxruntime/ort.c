@@ -19,6 +19,13 @@ static TRITONSERVER_Error *onnxruntime_ort_read_int(yyjson_val *cmdline, const c
     return text ? bconfig_parse_int(text, ret_value) : NULL;
 }
 
+static TRITONSERVER_Error *onnxruntime_ort_read_threads(yyjson_val *cmdline, const char *key,
+                                                        int64_t *ret_count)
+{
+    const char *text = yyjson_get_str(yyjson_obj_get(cmdline, key));
+    return text ? bconfig_parse_threads(text, ret_count) : NULL;
+}
+
 static TRITONSERVER_Error *onnxruntime_ort_read_settings(TRITONBACKEND_Backend *backend,
                                                          struct ort_settings *settings,
                                                          char **ret_library)
@@ -39,11 +46,11 @@ static TRITONSERVER_Error *onnxruntime_ort_read_settings(TRITONBACKEND_Backend *
         err = onnxruntime_ort_read_int(cmdline, "default-max-batch-size",
                                        &settings->default_max_batch_size);
     if (!err)
-        err =
-            onnxruntime_ort_read_int(cmdline, "intra_op_thread_count", &settings->intra_op_threads);
+        err = onnxruntime_ort_read_threads(cmdline, "intra_op_thread_count",
+                                           &settings->intra_op_threads);
     if (!err)
-        err =
-            onnxruntime_ort_read_int(cmdline, "inter_op_thread_count", &settings->inter_op_threads);
+        err = onnxruntime_ort_read_threads(cmdline, "inter_op_thread_count",
+                                           &settings->inter_op_threads);
     yyjson_doc_free(doc);
     return err;
 }

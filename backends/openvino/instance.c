@@ -18,6 +18,7 @@ static TRITONSERVER_Error *openvino_instance_make_request(struct instance *insta
     return err;
 }
 
+const bool bentry_cpu_only = true;
 const size_t instance_size = sizeof(struct instance);
 
 TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model,

@@ -23,6 +23,15 @@ struct batch {
     char *error;        /* what it told instead of responses; NULL = responses */
     int64_t rows;
     uint64_t begin_ns, compute_begin_ns, compute_end_ns;
+    uint64_t mark;        /* of what was sent before it */
+    uint64_t deadline_ns; /* 0 = none */
+};
+
+/* A batch that an event loop waits for, and room for what becomes of its requests. */
+struct begun {
+    struct batch batch;
+    size_t room;
+    struct fate fates[];
 };
 
 static void execute_fail_one(TRITONBACKEND_Request *request, TRITONSERVER_Error *why)
@@ -179,26 +188,40 @@ static TRITONSERVER_Error *execute_pack(struct host *host, struct batch *batch)
     return err;
 }
 
-/* Has the stub execute the batch; what it answered was sent when this returns. */
-static TRITONSERVER_Error *execute_batch(struct host *host, struct batch *batch, bool *ret_lost)
+/* Gives the stub the batch; under stub_hold.
+ * ret_sent  false: it did not, for an error, or because there is nothing in the batch */
+static TRITONSERVER_Error *execute_submit(struct host *host, struct batch *batch, bool *ret_sent)
 {
-    TRITONSERVER_Error *err = execute_rows(host, batch);
-    if (err || (batch->rows == 0 && host->model->max_batch_size > 0))
-        return err;
-    err = execute_pack(host, batch);
-    if (err) {
-        *ret_lost = atomic_load(&host->stub->dead);
-        return err;
-    }
     uint64_t limit = host->model->execute_ns;
-    enum stub_wait came = stub_wait(host->stub, &batch->done, limit ? stub_now() + limit : 0);
+    host->batch = batch;
+    batch->rows = 0;
+    batch->mark = stub_mark(host->stub);
+    TRITONSERVER_Error *err = execute_rows(host, batch);
+    *ret_sent = !err && (batch->rows > 0 || host->model->max_batch_size == 0);
+    if (*ret_sent)
+        err = execute_pack(host, batch);
+    *ret_sent = *ret_sent && !err;
+    batch->deadline_ns = limit ? stub_now() + limit : 0;
+    return err;
+}
+
+/* What the stub told of the batch. */
+static TRITONSERVER_Error *execute_told(const struct batch *batch)
+{
+    return batch->error ? berr_new(TRITONSERVER_ERROR_INTERNAL, "%s", batch->error) : NULL;
+}
+
+/* Waits for the batch; what the stub answered was sent when this returns. Under stub_hold. */
+static TRITONSERVER_Error *execute_await(struct host *host, struct batch *batch, bool *ret_lost)
+{
+    enum stub_wait came = stub_wait(host->stub, &batch->done, batch->deadline_ns);
     *ret_lost = came != STUB_DONE;
     if (came != STUB_DONE) {
         atomic_store(&host->stub->dead, true); /* also one that still runs, or that was stopped */
         stub_kill(host->stub);
         return host_unhealthy(host, came);
     }
-    return batch->error ? berr_new(TRITONSERVER_ERROR_INTERNAL, "%s", batch->error) : NULL;
+    return execute_told(batch);
 }
 
 static void execute_report(const struct host *host, const struct batch *batch, bool well)
@@ -246,57 +269,156 @@ static void execute_refuse(struct host *host, struct batch *batch, TRITONSERVER_
     TRITONSERVER_ErrorDelete(why);
 }
 
-/* Executes the batch on the stub that is there.
- * again    there is another try
- * returns  false: it died before it had looked at the batch, which is as it was */
-static bool execute_once(struct host *host, struct batch *batch, bool again, bool *ret_lost)
+/* The batch is as it was before execute_submit. */
+static void execute_withdraw(struct host *host, struct batch *batch)
 {
-    stub_hold(host->stub);
-    host->batch = batch;
-    uint64_t mark = stub_mark(host->stub);
-    TRITONSERVER_Error *err = execute_batch(host, batch, ret_lost);
-    bool untouched = again && *ret_lost && !stub_was_read(host->stub, mark);
-    for (uint32_t i = 0; untouched && i < batch->count; i++) {
+    for (uint32_t i = 0; i < batch->count; i++) {
         struct handle *handle = handle_find(host, batch->fates[i].handle);
         if (handle)
             handle_free(handle);
     }
-    if (!untouched) {
+}
+
+/* Ends the batch; under stub_hold.
+ * err      owned by the callee; NULL = it was executed
+ * again    there is another try, and the stub was lost
+ * returns  false: it died before it had looked at the batch, which is as it was */
+static bool execute_conclude(struct host *host, struct batch *batch, TRITONSERVER_Error *err,
+                             bool again)
+{
+    bool untouched = again && !stub_was_read(host->stub, batch->mark);
+    if (untouched) {
+        execute_withdraw(host, batch);
+    } else {
         if (err)
             execute_fail(host, batch, err);
         execute_report(host, batch, !err);
         execute_release(host, batch);
     }
     host->batch = NULL;
-    stub_let(host->stub);
     berr_drop(err);
     return !untouched;
 }
 
-void execute_requests(struct host *host, TRITONBACKEND_Request **requests, uint32_t count)
+/* Executes the batch on the stub that is there.
+ * sent     it was given to the stub already
+ * again    there is another try
+ * returns  as execute_conclude */
+static bool execute_once(struct host *host, struct batch *batch, bool sent, bool again,
+                         bool *ret_lost)
 {
-    struct fate few[16] = {0};
-    struct batch batch = {
-        .requests = requests, .count = count, .begin_ns = stub_now(), .fates = few};
-    if (count > sizeof few / sizeof few[0])
-        batch.fates = calloc(count, sizeof *batch.fates);
-    if (!batch.fates)
-        abort(); /* a few bytes a request: there is no memory at all */
-    for (uint32_t i = 0; i < count; i++)
-        batch.fates[i].release = TRITONSERVER_REQUEST_RELEASE_ALL;
-    bool lost = false, done = false;
-    for (int tries = 2; !done; tries--) {
+    TRITONSERVER_Error *err = NULL;
+    stub_hold(host->stub);
+    if (!sent)
+        err = execute_submit(host, batch, &sent);
+    if (sent)
+        err = execute_await(host, batch, ret_lost);
+    else
+        *ret_lost = atomic_load(&host->stub->dead);
+    bool done = execute_conclude(host, batch, err, again && *ret_lost);
+    stub_let(host->stub);
+    return done;
+}
+
+/* Executes the batch, for the second time on a new stub where the first had not looked at it. */
+static void execute_to_the_end(struct host *host, struct batch *batch, bool sent)
+{
+    bool lost = false;
+    bool done = sent && execute_once(host, batch, true, true, &lost);
+    for (int tries = sent ? 1 : 2; !done; tries--) {
         TRITONSERVER_Error *err = instance_revive(host);
         done = err != NULL;
         if (err)
-            execute_refuse(host, &batch, err);
+            execute_refuse(host, batch, err);
         else
-            done = execute_once(host, &batch, tries > 1, &lost);
-        batch.rows = 0;
+            done = execute_once(host, batch, false, tries > 1, &lost);
     }
     if (lost)
         berr_log(instance_revive(host), "a model's process cannot be started again");
-    free(batch.error);
-    if (batch.fates != few)
-        free(batch.fates);
+    free(batch->error);
+    batch->error = NULL;
+}
+
+/* fates  room for `count` of them */
+static void execute_prepare(struct batch *batch, TRITONBACKEND_Request **requests, uint32_t count,
+                            struct fate *fates)
+{
+    *batch = (struct batch){
+        .requests = requests, .count = count, .begin_ns = stub_now(), .fates = fates};
+    for (uint32_t i = 0; i < count; i++)
+        fates[i] = (struct fate){.release = TRITONSERVER_REQUEST_RELEASE_ALL};
+}
+
+void execute_requests(struct host *host, TRITONBACKEND_Request **requests, uint32_t count)
+{
+    struct batch batch;
+    struct fate few[16], *fates = few;
+    if (count > sizeof few / sizeof few[0])
+        fates = calloc(count, sizeof *fates);
+    if (!fates)
+        abort(); /* a few bytes a request: there is no memory at all */
+    execute_prepare(&batch, requests, count, fates);
+    execute_to_the_end(host, &batch, false);
+    if (fates != few)
+        free(fates);
+}
+
+/* -- in halves, for an event loop -- */
+
+static bool execute_room(struct host *host, uint32_t count)
+{
+    if (host->begun && host->begun->room >= count)
+        return true;
+    free(host->begun);
+    host->begun = calloc(1, sizeof *host->begun + count * sizeof host->begun->fates[0]);
+    if (host->begun)
+        host->begun->room = count;
+    return host->begun != NULL;
+}
+
+bool execute_begin(struct host *host, TRITONBACKEND_Request **requests, uint32_t count)
+{
+    bool sent;
+    if (!host->stub || atomic_load(&host->stub->dead) || !execute_room(host, count) ||
+        !stub_try_hold(host->stub))
+        return false;
+    struct batch *batch = &host->begun->batch;
+    execute_prepare(batch, requests, count, host->begun->fates);
+    TRITONSERVER_Error *err = execute_submit(host, batch, &sent);
+    if (sent) {
+        stub_part(host->stub);
+        return true;
+    }
+    execute_withdraw(host, batch);
+    host->batch = NULL;
+    stub_leave(host->stub);
+    berr_drop(err);
+    return false;
+}
+
+enum nereid_progress execute_look(struct host *host)
+{
+    struct batch *batch = &host->begun->batch;
+    if (!stub_try_hold(host->stub))
+        return NEREID_BLOCKS;
+    enum stub_look came = stub_look(host->stub, &batch->done);
+    if (came == STUB_LOOK_DONE) {
+        execute_conclude(host, batch, execute_told(batch), false);
+        stub_leave(host->stub);
+        free(batch->error);
+        batch->error = NULL;
+        return NEREID_ENDED;
+    }
+    stub_part(host->stub);
+    return came == STUB_LOOK_LONG ? NEREID_BLOCKS : NEREID_PENDING;
+}
+
+void execute_finish(struct host *host)
+{
+    execute_to_the_end(host, &host->begun->batch, true);
+}
+
+void execute_forget(struct host *host)
+{
+    free(host->begun);
 }

@@ -1,9 +1,11 @@
 #include "host.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "asked.h"
 #include "common/berr.h"
@@ -134,8 +136,8 @@ static void host_wait_idle(struct host *host)
 
 TRITONSERVER_Error *host_restart(struct host *host)
 {
-    return stub_start(host->model->runtime->options, host->name, host->model->activate, host_heard,
-                      host_ended, host, &host->stub);
+    return stub_start(host->model->runtime->options, host->name, host->model->activate, host->bell,
+                      host_heard, host_ended, host, &host->stub);
 }
 
 static void host_destroy(struct host *host)
@@ -146,6 +148,9 @@ static void host_destroy(struct host *host)
         berr_drop(TRITONSERVER_ResponseAllocatorDelete(host->allocator));
     free(host->result);
     free(host->handles);
+    execute_forget(host);
+    if (host->bell >= 0)
+        close(host->bell);
     free(host->name);
     free(host);
 }
@@ -159,7 +164,15 @@ TRITONSERVER_Error *host_new(struct model *model, const char *name, struct host 
     pthread_mutex_init(&host->lock, NULL);
     pthread_cond_init(&host->idle, NULL);
     host->name = strdup(name);
-    TRITONSERVER_Error *err = host->name ? host_restart(host) : berr_no_memory();
+    host->bell = stub_bell();
+    TRITONSERVER_Error *err = NULL;
+    if (!host->name)
+        err = berr_no_memory();
+    else if (host->bell < 0)
+        err = berr_new(TRITONSERVER_ERROR_INTERNAL, "no descriptor for '%s': %s", name,
+                       strerror(errno));
+    if (!err)
+        err = host_restart(host);
     if (err)
         host_destroy(host);
     else

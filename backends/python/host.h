@@ -11,6 +11,7 @@
  * and a new stub in it when the old one has died. */
 
 struct batch;
+struct begun;
 struct nested;
 struct metrics;
 
@@ -29,11 +30,13 @@ struct host {
     TRITONBACKEND_ModelInstance *instance;
     struct stub *stub;  /* NULL = it died and did not come back */
     uint64_t failed_ns; /* when it last did not */
+    int bell;           /* of the loop that waits for a batch, of all stubs in turn */
 
     /* Guarded by stub->reading. */
     bool has_result, result_well;
     char *result;
     struct batch *batch; /* what is executed now */
+    struct begun *begun; /* room for a batch that a loop waits for; NULL = there was none */
     struct handle *handles;
     size_t handle_count, handle_cap;
     uint64_t last_handle;

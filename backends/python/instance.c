@@ -90,6 +90,7 @@ static TRITONSERVER_Error *instance_host(struct model *model, const char *name,
     return host_rename(spare, name);
 }
 
+const bool bentry_cpu_only = false;
 const size_t instance_size = sizeof(struct instance);
 
 TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model,
@@ -119,4 +120,38 @@ void instance_fini(struct instance *instance)
 void run_requests(struct instance *instance, TRITONBACKEND_Request **requests, uint32_t count)
 {
     execute_requests(instance->host, requests, count);
+}
+
+/* -- execution in halves: the loop of a server that knows it waits for the stub -- */
+
+static struct host *instance_of(TRITONBACKEND_ModelInstance *handle)
+{
+    void *instance = NULL;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceState(handle, &instance);
+    if (!err)
+        return ((struct instance *)instance)->host;
+    TRITONSERVER_ErrorDelete(err);
+    return NULL;
+}
+
+int nereid_instance_bell_v1(TRITONBACKEND_ModelInstance *handle)
+{
+    const struct host *host = instance_of(handle);
+    return host ? host->bell : -1;
+}
+
+bool nereid_instance_begin_v1(TRITONBACKEND_ModelInstance *handle, TRITONBACKEND_Request **requests,
+                              uint32_t count)
+{
+    return execute_begin(instance_of(handle), requests, count);
+}
+
+enum nereid_progress nereid_instance_look_v1(TRITONBACKEND_ModelInstance *handle)
+{
+    return execute_look(instance_of(handle));
+}
+
+void nereid_instance_finish_v1(TRITONBACKEND_ModelInstance *handle)
+{
+    execute_finish(instance_of(handle));
 }

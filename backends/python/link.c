@@ -3,6 +3,7 @@
 #include <linux/futex.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,12 +40,12 @@ static uint64_t whole(uint64_t bytes)
     return (sizeof(struct link_header) + bytes + LINK_ALIGN - 1) & ~(uint64_t)(LINK_ALIGN - 1);
 }
 
-void link_open(char *base, struct link_end *ret_down, struct link_end *ret_up)
+void link_open(char *base, int bell, struct link_end *ret_down, struct link_end *ret_up)
 {
     struct link_front *front = (struct link_front *)base;
-    *ret_down = (struct link_end){.ring = &front->down, .data = base + LINK_HEAD_BYTES};
-    *ret_up =
-        (struct link_end){.ring = &front->up, .data = base + LINK_HEAD_BYTES + LINK_RING_BYTES};
+    char *data = base + LINK_HEAD_BYTES;
+    *ret_down = (struct link_end){.ring = &front->down, .data = data, .bell = -1};
+    *ret_up = (struct link_end){.ring = &front->up, .data = data + LINK_RING_BYTES, .bell = bell};
 }
 
 _Atomic uint32_t *link_flags(char *base)
@@ -59,6 +60,8 @@ static void link_notify(struct link_end *end)
         link_wake(end);
     else if (waiting == LINK_LISTENS)
         link_call(end);
+    else if (waiting == LINK_POLLS)
+        link_ring(end);
 }
 
 static void link_write(struct link_end *end, uint64_t at, const struct link_header *header,
@@ -169,13 +172,38 @@ bool link_was_read(const struct link_end *end, uint64_t position)
     return end->position - atomic_load(&end->ring->tail) < end->position - position;
 }
 
-bool link_listen(struct link_end *end)
+/* Says how a new record is waited for, unless there is one. */
+static bool link_waits(struct link_end *end, uint32_t how)
 {
-    atomic_store(&end->ring->waiting, LINK_LISTENS);
+    atomic_store(&end->ring->waiting, how);
     if (link_is_empty(end))
         return true;
     atomic_store(&end->ring->waiting, LINK_AWAKE);
     return false;
+}
+
+bool link_listen(struct link_end *end)
+{
+    return link_waits(end, LINK_LISTENS);
+}
+
+bool link_poll(struct link_end *end)
+{
+    return link_waits(end, LINK_POLLS);
+}
+
+/* An eventfd is of no type that a file in a folder, a pipe or a socket has. */
+static bool link_has_bell(const struct link_end *end)
+{
+    struct stat told;
+    return end->bell >= 0 && fstat(end->bell, &told) == 0 && !(told.st_mode & S_IFMT);
+}
+
+void link_ring(struct link_end *end)
+{
+    uint64_t one = 1;
+    if (!link_has_bell(end) || write(end->bell, &one, sizeof one) != sizeof one)
+        link_call(end);
 }
 
 uint32_t link_await(struct link_end *end, uint32_t heard)

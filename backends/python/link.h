@@ -52,9 +52,11 @@ struct link_far {
     uint64_t bytes;
 };
 
-/* Who sleeps, in the shared memory: the reader of a ring, or who calls one. Both sleep on futexes:
- * a descriptor is one that a model may close, and whose number is another file's then. */
-enum { LINK_AWAKE, LINK_SLEEPS, LINK_LISTENS };
+/* Who waits, in the shared memory: the reader of a ring or who listens, both on futexes, or an
+ * event loop, on an eventfd: the bell. A descriptor is one that a model may close, and whose number
+ * is another file's then: it is looked at each time before it is written to, and where it is no
+ * bell, who listens is called instead. */
+enum { LINK_AWAKE, LINK_SLEEPS, LINK_LISTENS, LINK_POLLS };
 
 /* Flags in the shared memory that the server sets before the stub runs. */
 enum { LINK_NO_READING = 1 }; /* the server cannot read the stub's memory */
@@ -64,6 +66,7 @@ struct link_end {
     struct link_ring *ring; /* shared */
     char *data;             /* shared, LINK_RING_BYTES */
     uint64_t position;      /* this side's own */
+    int bell;               /* an eventfd, of the ring up; -1 = none */
 };
 
 struct link_record {
@@ -75,8 +78,9 @@ struct link_record {
 
 /* link_open - see a mapping's rings.
  * base     the mapping; zeroed before the first side opens it
+ * bell     that of the ring up; borrowed
  * ret_down, ret_up  owned by the caller */
-void link_open(char *base, struct link_end *ret_down, struct link_end *ret_up);
+void link_open(char *base, int bell, struct link_end *ret_down, struct link_end *ret_up);
 
 /* link_flags - where the flags of the server stand. */
 _Atomic uint32_t *link_flags(char *base);
@@ -111,6 +115,12 @@ bool link_was_read(const struct link_end *end, uint64_t position);
 /* link_listen - nobody reads any more: from now on a new record ends link_await.
  * returns  false when there is one already: nothing was changed */
 bool link_listen(struct link_end *end);
+
+/* link_poll - the same, but a new record rings the bell. */
+bool link_poll(struct link_end *end);
+
+/* link_ring - ring the bell, or end a link_await where there is none. */
+void link_ring(struct link_end *end);
 
 /* link_await - wait until something came after what was heard last; by one thread. It may return
  * without that.

@@ -8,6 +8,7 @@
 #include "common/bconfig.h"
 #include "common/bentry.h"
 #include "common/berr.h"
+#include "common/bfile.h"
 #include "host.h"
 
 static const char DIRECTORY[] = "$$TRITON_MODEL_DIRECTORY";
@@ -106,6 +107,8 @@ static TRITONSERVER_Error *model_read(struct model *model)
         model->file = NULL;
     if (!model->file || !model->config)
         err = berr_no_memory();
+    if (!err)
+        err = bfile_check_kind(model->file, model->name);
     if (!err)
         err = model_read_parameters(model, config);
     if (!err && !model->activate)

@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-enum { FIRST_GIVEN = 3, GIVEN = 2 };
+enum { FIRST_GIVEN = 3 };
 
 static int process_prepare(posix_spawnattr_t *attributes, posix_spawn_file_actions_t *actions,
                            const int *given)
@@ -26,9 +26,9 @@ static int process_prepare(posix_spawnattr_t *attributes, posix_spawn_file_actio
     posix_spawnattr_setsigmask(attributes, &none);
     posix_spawnattr_setsigdefault(attributes, &all);
     int failed = 0;
-    for (int i = 0; given && i < GIVEN && !failed; i++)
+    for (int i = 0; given && i < PROCESS_GIVEN && !failed; i++)
         failed = posix_spawn_file_actions_adddup2(actions, given[i], FIRST_GIVEN + i);
-    int first = given ? FIRST_GIVEN + GIVEN : FIRST_GIVEN;
+    int first = given ? FIRST_GIVEN + PROCESS_GIVEN : FIRST_GIVEN;
     return failed ? failed : posix_spawn_file_actions_addclosefrom_np(actions, first);
 }
 

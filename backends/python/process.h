@@ -9,10 +9,12 @@
 
 /* Processes of the backend. */
 
-/* process_start - start a program in a process group of its own, with two descriptors as 3 and 4,
- * and no others but the standard ones.
+enum { PROCESS_GIVEN = 3 };
+
+/* process_start - start a program in a process group of its own, with three descriptors as 3, 4 and
+ * 5, and no others but the standard ones.
  * argv     argv[0] is looked for in the PATH; NULL at the end
- * given    two descriptors above 9, or NULL
+ * given    PROCESS_GIVEN descriptors above 9, or NULL
  * errors   INTERNAL naming the program */
 TRITONSERVER_Error *process_start(const char *const *argv, const int *given, pid_t *ret_pid);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -20,6 +21,7 @@ static const uint64_t SECOND_NS = 1000000000;
 
 enum {
     HIGH_DESCRIPTOR = 10,   /* above those that a stub gets */
+    LOOK_RECORDS = 16,      /* what a loop reads at a time: a model may tell without end */
     STOPPED_LOOKS = 5,      /* a second apart: a stub that stood still at each is not coming back */
     RECORD_LIMIT = 1 << 30, /* of a record that lies in the stub's memory */
 };
@@ -241,35 +243,87 @@ static void stub_handle(struct stub *stub, struct heard *heard)
     }
 }
 
+/* Handles a record that link_peek has shown. False: it breaks the rules. */
+static bool stub_hear_one(struct stub *stub, const struct link_record *record)
+{
+    struct heard heard;
+    if (!stub_take(stub, record, &heard))
+        return false;
+    bool kept = record->kind & LINK_KEPT;
+    link_done(&stub->up, record);
+    stub_handle(stub, &heard);
+    if (!heard.data)
+        stub->scratch = NULL; /* somebody has it */
+    else if (stub->scratch_bytes > LINK_RECORD_MAX)
+        stub_drop_scratch(stub); /* a large one is rare */
+    if (kept)
+        stub_send(stub, LINK_RELEASE, record->id, NULL, 0);
+    return true;
+}
+
 /* Handles what is there; ends a stub that breaks the rules. */
 static void stub_hear(struct stub *stub)
 {
     struct link_record record;
-    struct heard heard;
     int got;
-    while ((got = link_peek(&stub->up, &record)) > 0) {
-        if (!stub_take(stub, &record, &heard)) {
-            got = -1;
-            break;
-        }
-        bool kept = record.kind & LINK_KEPT;
-        link_done(&stub->up, &record);
-        stub_handle(stub, &heard);
-        if (!heard.data)
-            stub->scratch = NULL; /* somebody has it */
-        else if (stub->scratch_bytes > LINK_RECORD_MAX)
-            stub_drop_scratch(stub); /* a large one is rare */
-        if (kept)
-            stub_send(stub, LINK_RELEASE, record.id, NULL, 0);
-    }
-    if (got < 0)
+    while ((got = link_peek(&stub->up, &record)) > 0 && stub_hear_one(stub, &record))
+        ;
+    if (got != 0)
         stub_broke(stub, "sent what is no message");
+}
+
+static void stub_attend(struct stub *stub)
+{
+    stub->parted = false;
+    link_attend(&stub->up);
 }
 
 void stub_hold(struct stub *stub)
 {
     pthread_mutex_lock(&stub->reading);
-    link_attend(&stub->up);
+    stub_attend(stub);
+}
+
+bool stub_try_hold(struct stub *stub)
+{
+    bool held = pthread_mutex_trylock(&stub->reading) == 0;
+    if (held)
+        stub_attend(stub);
+    return held;
+}
+
+void stub_leave(struct stub *stub)
+{
+    if (!link_listen(&stub->up))
+        link_call(&stub->up);
+    pthread_mutex_unlock(&stub->reading);
+}
+
+void stub_part(struct stub *stub)
+{
+    stub->parted = true;
+    if (!link_poll(&stub->up))
+        link_ring(&stub->up);
+    pthread_mutex_unlock(&stub->reading);
+}
+
+/* Whether a record is no more than its bytes: no tensor elsewhere, no request to another model. */
+static bool stub_is_short(const struct link_record *record)
+{
+    return !(record->kind & (LINK_FAR | LINK_KEPT)) && record->kind != LINK_INFER;
+}
+
+enum stub_look stub_look(struct stub *stub, const bool *done)
+{
+    struct link_record record;
+    int got, left = LOOK_RECORDS;
+    bool dead = atomic_load(&stub->dead); /* what it sent before is there now */
+    while ((got = link_peek(&stub->up, &record)) > 0 && left-- > 0 && stub_is_short(&record) &&
+           stub_hear_one(stub, &record))
+        ;
+    if (*done)
+        return STUB_LOOK_DONE;
+    return got != 0 || dead ? STUB_LOOK_LONG : STUB_LOOK_AGAIN;
 }
 
 void stub_let(struct stub *stub)
@@ -323,6 +377,8 @@ static void stub_watch_end(struct stub *stub)
         stub_hear(stub);
         if (stub->ended)
             stub->ended(stub->of);
+        if (stub->parted)
+            link_ring(&stub->up);
     }
     pthread_mutex_unlock(&stub->reading);
 }
@@ -344,6 +400,21 @@ static void *stub_watch(void *of)
     return NULL;
 }
 
+/* Something is there: reads it, or tells the loop that waits for it, whose bell the model has
+ * closed. */
+static void stub_answer(struct stub *stub)
+{
+    pthread_mutex_lock(&stub->reading);
+    bool parted = stub->parted;
+    pthread_mutex_unlock(&stub->reading); /* or the loop would find it held */
+    if (parted) {
+        link_ring(&stub->up);
+    } else {
+        stub_hold(stub);
+        stub_let(stub);
+    }
+}
+
 /* Reads what comes while nobody waits for it. */
 static void *stub_listen(void *of)
 {
@@ -351,8 +422,7 @@ static void *stub_listen(void *of)
     pthread_setname_np(pthread_self(), "python stub");
     uint32_t heard = 0;
     while (!atomic_load(&stub->dead)) {
-        stub_hold(stub);
-        stub_let(stub); /* reads what is there */
+        stub_answer(stub);
         heard = link_await(&stub->up, heard);
     }
     return NULL;
@@ -368,8 +438,14 @@ static int high(int descriptor)
     return moved;
 }
 
+int stub_bell(void)
+{
+    return high(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
 /* The memory and the descriptors. `there` is the stub's end of the life line. */
-static TRITONSERVER_Error *stub_memory(struct stub *stub, const struct options *options, int *there)
+static TRITONSERVER_Error *stub_memory(struct stub *stub, const struct options *options, int bell,
+                                       int *there)
 {
     char name[128];
     int pair[2] = {-1, -1};
@@ -390,7 +466,7 @@ static TRITONSERVER_Error *stub_memory(struct stub *stub, const struct options *
         return berr_new(TRITONSERVER_ERROR_INTERNAL, "no address space for '%s': %s", stub->name,
                         strerror(errno));
     stub->base = base;
-    link_open(base, &stub->down, &stub->up);
+    link_open(base, bell, &stub->down, &stub->up);
     return arena_init(&stub->arena, stub->memory, options->default_bytes, options->growth_bytes)
                ? NULL
                : berr_no_memory();
@@ -404,9 +480,9 @@ static TRITONSERVER_Error *stub_process(struct stub *stub, const struct options 
         return berr_no_memory();
     const char *python = options->executable ? options->executable : "python3";
     const char *shell = ". \"$0\" && exec python3 \"$@\"";
-    const char *plain[] = {python, script, "3", "4", NULL};
-    const char *within[] = {"bash", "-c", shell, activate, script, "3", "4", NULL};
-    int given[] = {stub->memory, there};
+    const char *plain[] = {python, script, "3", "4", "5", NULL};
+    const char *within[] = {"bash", "-c", shell, activate, script, "3", "4", "5", NULL};
+    int given[PROCESS_GIVEN] = {stub->memory, there, stub->up.bell};
     TRITONSERVER_Error *err = process_start(activate ? within : plain, given, &stub->pid);
     free(script);
     if (err)
@@ -459,12 +535,12 @@ static struct stub *stub_new(const char *name, stub_heard_fn *heard, stub_ended_
 }
 
 TRITONSERVER_Error *stub_start(const struct options *options, const char *name,
-                               const char *activate, stub_heard_fn *heard, stub_ended_fn *ended,
-                               void *of, struct stub **ret_stub)
+                               const char *activate, int bell, stub_heard_fn *heard,
+                               stub_ended_fn *ended, void *of, struct stub **ret_stub)
 {
     int there = -1;
     struct stub *stub = stub_new(name, heard, ended, of);
-    TRITONSERVER_Error *err = stub ? stub_memory(stub, options, &there) : berr_no_memory();
+    TRITONSERVER_Error *err = stub ? stub_memory(stub, options, bell, &there) : berr_no_memory();
     if (!err)
         err = stub_process(stub, options, activate, there);
     close_one(&there);

@@ -44,6 +44,7 @@ struct stub {
     bool watched, listened;
     atomic_bool dead, stopping;
     bool greeted, readable;
+    bool parted; /* the bell rings for what comes; guarded by `reading` */
 
     pthread_mutex_t reading; /* guards `up`, `scratch`, and what the callbacks use */
     struct link_end up;
@@ -61,12 +62,16 @@ struct stub {
 /* stub_start - start a process and wait until it runs.
  * name      what runs in it, for errors; copied
  * activate  the script of its environment; NULL = none
+ * bell      an eventfd (stub_bell); borrowed until the process has ended
  * heard, ended, of  who is told
  * ret_stub  owned by the caller: stub_end
  * errors    INTERNAL: it does not run */
 TRITONSERVER_Error *stub_start(const struct options *options, const char *name,
-                               const char *activate, stub_heard_fn *heard, stub_ended_fn *ended,
-                               void *of, struct stub **ret_stub);
+                               const char *activate, int bell, stub_heard_fn *heard,
+                               stub_ended_fn *ended, void *of, struct stub **ret_stub);
+
+/* stub_bell - make the bell of an event loop that waits for stubs; -1 = none is to be had. */
+int stub_bell(void);
 
 /* stub_end - end the process, if it did not end, and whatever it started. Not under `reading`.
  * NULL is allowed. Those who have a reference may go on calling stub_send. */
@@ -78,6 +83,18 @@ void stub_unref(struct stub *stub);
 /* stub_hold, stub_let - read what the stub sends from now on, until stub_let. */
 void stub_hold(struct stub *stub);
 void stub_let(struct stub *stub);
+
+/* For an event loop, which waits for no lock and for no record:
+ * stub_try_hold - stub_hold, unless somebody else has it.
+ * stub_leave    - stub_let, but what is there is read by a thread of the stub's own.
+ * stub_part     - in its place: the bell rings when something comes.
+ * stub_look     - read what is there, as stub_wait, but not much, and nothing that is long; under
+ *                 stub_hold. */
+enum stub_look { STUB_LOOK_DONE, STUB_LOOK_AGAIN, STUB_LOOK_LONG };
+bool stub_try_hold(struct stub *stub);
+void stub_leave(struct stub *stub);
+void stub_part(struct stub *stub);
+enum stub_look stub_look(struct stub *stub, const bool *done);
 
 enum stub_wait { STUB_DONE, STUB_DEAD, STUB_LATE, STUB_STOPPED };
 

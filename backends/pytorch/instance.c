@@ -14,6 +14,7 @@ static TRITONSERVER_Error *make_call(struct instance *instance)
                : libtorch_call_new(instance->own ? instance->own : model->module, &instance->call);
 }
 
+const bool bentry_cpu_only = true;
 const size_t instance_size = sizeof(struct instance);
 
 TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model,

@@ -248,6 +248,15 @@ void collect(const c10::IValue &value, const std::string &key, bool keyed,
     }
 }
 
+/* The tensor with its elements one after the other. PyTorch may note that elements are negated,
+ * or all zero, without writing them. */
+at::Tensor in_memory(const at::Tensor &tensor)
+{
+    at::Tensor written = tensor._is_zerotensor() ? at::zeros(tensor.sizes(), tensor.options())
+                                                 : tensor.resolve_neg();
+    return written.cpu().contiguous();
+}
+
 void run_package(libtorch_call *call)
 {
     std::vector<at::Tensor> arguments;
@@ -441,7 +450,7 @@ TRITONSERVER_Error *libtorch_call_result(libtorch_call *call, size_t index,
                        nullptr,
                        0};
         if (found.value.isTensor() && found.value.toTensor().defined()) {
-            found.value = found.value.toTensor().cpu().contiguous();
+            found.value = in_memory(found.value.toTensor());
             const at::Tensor &tensor = found.value.toTensor();
             ret_result->kind = LIBTORCH_TENSOR;
             ret_result->datatype = datatype_of(tensor.scalar_type());

@@ -82,7 +82,8 @@ static TRITONSERVER_Error *pytorch_options_read_threads(const char *model, yyjso
     const char *text = bconfig_parameter(config, threads->parameter);
     int64_t count = 0;
     TRITONSERVER_Error *err =
-        text ? name_parameter(bconfig_parse_int(text, &count), model, threads->parameter) : NULL;
+        text ? name_parameter(bconfig_parse_threads(text, &count), model, threads->parameter)
+             : NULL;
     if (err || count <= 0)
         return err;
     if (!pytorch_options_set(threads, (int)count))

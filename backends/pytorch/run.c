@@ -79,6 +79,10 @@ static TRITONSERVER_Error *check_result(const struct boutput *output,
     if (result->kind == LIBTORCH_OTHER)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "output '%s' must be of type Tensor or List[str].", output->name);
+    if (result->datatype == TRITONSERVER_TYPE_INVALID)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "output '%s' is a tensor of a type that the protocol does not have",
+                        output->name);
     if (result->rank > BRUN_MAX_DIMS)
         return berr_new(TRITONSERVER_ERROR_UNSUPPORTED, "output '%s' has more than %d dimensions",
                         output->name, BRUN_MAX_DIMS);

@@ -52,15 +52,17 @@ struct accelerators {
     struct tensorrt tensorrt;
 };
 
+typedef TRITONSERVER_Error *parse_fn(const char *text, int64_t *ret_value);
+
 static TRITONSERVER_Error *tensorflow_options_read_number(const char *model, yyjson_val *config,
-                                                          const char *parameter, int64_t least,
-                                                          int64_t *ret_value)
+                                                          const char *parameter, parse_fn *parse,
+                                                          int64_t least, int64_t *ret_value)
 {
     const char *text = bconfig_parameter(config, parameter);
     int64_t value = 0;
     if (!text)
         return NULL;
-    TRITONSERVER_Error *err = bconfig_parse_int(text, &value);
+    TRITONSERVER_Error *err = parse(text, &value);
     if (!err && value >= least) {
         *ret_value = value;
         return NULL;
@@ -82,11 +84,11 @@ static TRITONSERVER_Error *tensorflow_options_read_threads(const struct runtime 
     int64_t intra = 0, inter = 0;
     bool own = false;
     const char *text = bconfig_parameter(config, "TF_USE_PER_SESSION_THREADS");
-    TRITONSERVER_Error *err =
-        tensorflow_options_read_number(model, config, "TF_NUM_INTRA_THREADS", 0, &intra);
+    TRITONSERVER_Error *err = tensorflow_options_read_number(model, config, "TF_NUM_INTRA_THREADS",
+                                                             bconfig_parse_threads, 0, &intra);
     if (!err)
-        err = tensorflow_options_read_number(model, config, "TF_NUM_INTER_THREADS", INT32_MIN,
-                                             &inter);
+        err = tensorflow_options_read_number(model, config, "TF_NUM_INTER_THREADS",
+                                             bconfig_parse_threads, INT32_MIN, &inter);
     if (!err && text && strcasecmp(text, "yes") != 0 && strcasecmp(text, "no") != 0)
         err = bconfig_parse_bool(text, &own);
     else if (text)
@@ -301,7 +303,7 @@ TRITONSERVER_Error *options_read(const struct runtime *runtime, const char *mode
         .signature = tensorflow_options_text(config, "TF_SIGNATURE_DEF", NULL),
         .init_ops = tensorflow_options_text(config, "TF_INIT_OPS_FILE", NULL)};
     TRITONSERVER_Error *err = tensorflow_options_read_number(
-        model, config, "MAX_SESSION_SHARE_COUNT", 1, &options.share_count);
+        model, config, "MAX_SESSION_SHARE_COUNT", bconfig_parse_int, 1, &options.share_count);
     if (!err)
         err = tensorflow_options_read_threads(runtime, model, config, &options.session);
     if (!err)

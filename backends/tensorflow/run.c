@@ -90,14 +90,17 @@ static TRITONSERVER_Error *compute_input(struct state *state, size_t index)
     const struct model_tensor *tensor = &state->model->inputs.tensors[index];
     const struct binput *source = &state->inputs[tensor->told_by];
     int64_t shape[2];
-    size_t rank = bcomputed_shape(state->run, source, tensor->computed, shape), count = 1;
-    for (size_t i = 0; i < rank; i++)
-        count *= (size_t)shape[i];
-    size_t size = count * sizeof(int32_t);
+    size_t rank;
+    uint64_t size;
+    TRITONSERVER_Error *err =
+        bcomputed_shape(state->run, source, tensor->computed, shape, &rank, &size);
+    if (err)
+        return err;
     void *memory = keep_take(state->keep, size);
     if (!memory)
         return berr_no_memory();
-    bcomputed_fill(state->run, source, tensor->computed, tensor->datatype, memory, count);
+    bcomputed_fill(state->run, source, tensor->computed, tensor->datatype, memory,
+                   size / sizeof(int32_t));
     state->given[index] =
         TF_NewTensor(tensor->type, shape, (int)rank, memory, size, keep_give, state->keep);
     return state->given[index] ? NULL : berr_no_memory();

@@ -46,10 +46,33 @@ static X509 *next_certificate(BIO *from)
     return PEM_read_bio_X509(from, NULL, no_pass_phrase, &asked);
 }
 
+/* Sets the error text if the certificates end with one that is damaged, not where the text of
+ * the file has no more.
+ * count  how many were read before it */
+static bool ended_well(struct tls_abi_setup *s, enum tls_abi_part part, unsigned count)
+{
+    unsigned long last = ERR_peek_last_error();
+    if (ERR_GET_LIB(last) == ERR_LIB_PEM && ERR_GET_REASON(last) == PEM_R_NO_START_LINE)
+        return true;
+    char what[64];
+    snprintf(what, sizeof(what), "is cut off or damaged at certificate %u", count + 1);
+    say_why(s, part, what);
+    return false;
+}
+
 static int64_t seconds_of(const ASN1_TIME *t)
 {
     struct tm at;
     return ASN1_TIME_to_tm(t, &at) == 1 ? (int64_t)timegm(&at) : 0;
+}
+
+/* Clients trust the chain while all of it is valid. */
+static void limit_dates(struct tls_abi_setup *s, const X509 *cert)
+{
+    int64_t before = seconds_of(X509_get0_notBefore(cert));
+    int64_t after = seconds_of(X509_get0_notAfter(cert));
+    s->not_before = before > s->not_before ? before : s->not_before;
+    s->not_after = after < s->not_after ? after : s->not_after;
 }
 
 /* Uses the certificates: the server's own first, then those up to its authority. */
@@ -58,26 +81,31 @@ static bool use_certificates(SSL_CTX *ssl, struct tls_abi_setup *s)
     BIO *from = BIO_new_mem_buf(s->cert, (int)s->cert_len);
     X509 *own = next_certificate(from);
     bool ok = own != NULL;
+    unsigned count = 1;
     if (!ok) {
-        say(s, TLS_ABI_CERT, "holds no certificate in PEM");
+        if (ended_well(s, TLS_ABI_CERT, 0))
+            say(s, TLS_ABI_CERT, "holds no certificate in PEM");
     } else if (SSL_CTX_use_certificate(ssl, own) != 1) {
         ok = false;
         say_why(s, TLS_ABI_CERT, "its certificate cannot be used");
     } else {
-        s->not_before = seconds_of(X509_get0_notBefore(own));
-        s->not_after = seconds_of(X509_get0_notAfter(own));
+        s->not_before = INT64_MIN;
+        s->not_after = INT64_MAX;
+        limit_dates(s, own);
         X509_NAME_oneline(X509_get_subject_name(own), s->text, (int)sizeof(s->text));
     }
     X509_free(own);
-    for (X509 *more; ok && (more = next_certificate(from));) {
+    for (X509 *more; ok && (more = next_certificate(from)); count++) {
         ok = SSL_CTX_add0_chain_cert(ssl, more) == 1;
         if (!ok) {
             X509_free(more);
             say_why(s, TLS_ABI_CERT, "one of its further certificates cannot be used");
+        } else {
+            limit_dates(s, more);
         }
     }
     BIO_free(from);
-    return ok;
+    return ok && ended_well(s, TLS_ABI_CERT, count);
 }
 
 static bool use_key(SSL_CTX *ssl, struct tls_abi_setup *s)
@@ -120,6 +148,8 @@ static bool use_roots(SSL_CTX *ssl, struct tls_abi_setup *s)
     BIO_free(from);
     if (!ok)
         say_why(s, TLS_ABI_ROOT, "one of its certificates cannot be used");
+    else if (!ended_well(s, TLS_ABI_ROOT, count))
+        ok = false;
     else if (!count)
         say(s, TLS_ABI_ROOT, "holds no certificate in PEM");
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);

@@ -259,7 +259,9 @@ ssize_t session_write(struct tls_abi_session *session, const struct iovec *piece
         return -2;
     ERR_clear_error();
     s->head.wants_out = false;
-    size_t total = 0, skip = 0;
+    size_t total = 0, skip = 0, left = 0;
+    for (int i = 0; i < count; i++)
+        left += pieces[i].iov_len;
     while (count && total < WRITE_AT_ONCE) {
         if (pieces->iov_len == skip) {
             pieces++;
@@ -270,7 +272,7 @@ ssize_t session_write(struct tls_abi_session *session, const struct iovec *piece
         size_t len, put;
         const void *record = next_record(pieces, count, skip, room, &len);
         size_t here = len < RECORD_BYTES ? len : RECORD_BYTES;
-        s->more = here < len || count > 1;
+        s->more = here < left;
         int result = SSL_write_ex(s->ssl, record, len, &put);
         if (!look_at_handshake(s))
             return fail(s, "the client names no protocol that is spoken here (ALPN)");
@@ -281,6 +283,7 @@ ssize_t session_write(struct tls_abi_session *session, const struct iovec *piece
             break;
         }
         total += put;
+        left -= put;
         for (put += skip; count && put >= pieces->iov_len; count--)
             put -= (pieces++)->iov_len;
         skip = put;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #define CHUNK ((size_t)256 << 10)
 
@@ -46,6 +47,10 @@ static void print(const unsigned char *bytes, unsigned count, char ret[DIGEST_TE
 TRITONSERVER_Error *digest_of_file(const char *algorithm, const char *path, const char *shown,
                                    char ret[DIGEST_TEXT])
 {
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "failed to read %s: not a regular file",
+                        shown);
     FILE *f = fopen(path, "rbe");
     if (!f)
         return cannot("open text file for read", shown, errno);

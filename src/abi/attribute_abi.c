@@ -2,7 +2,24 @@
  * TRITONBACKEND_GetBackendAttribute. */
 #include "plugin/handle.h"
 #include "plugin/attribute.h"
+#include "proto/model_config.pb-c.h"
 #include "triton/core/tritonbackend.h"
+
+/* The kind in the words of configurations, which number them otherwise. */
+static int configured_kind(TRITONSERVER_InstanceGroupKind kind)
+{
+    switch (kind) {
+    case TRITONSERVER_INSTANCEGROUPKIND_CPU:
+        return INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_CPU;
+    case TRITONSERVER_INSTANCEGROUPKIND_GPU:
+        return INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_GPU;
+    case TRITONSERVER_INSTANCEGROUPKIND_MODEL:
+        return INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_MODEL;
+    case TRITONSERVER_INSTANCEGROUPKIND_AUTO:
+        break;
+    }
+    return INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_AUTO;
+}
 
 TRITONSERVER_Error *TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
     TRITONBACKEND_BackendAttribute *backend_attributes, const TRITONSERVER_InstanceGroupKind kind,
@@ -10,8 +27,8 @@ TRITONSERVER_Error *TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
 {
     if (!attribute_is(backend_attributes))
         return handle_invalid("TRITONBACKEND_BackendAttribute");
-    return handle_error(attribute_add_wish(attribute_check(backend_attributes), (int)kind, count,
-                                           device_ids, id_count));
+    return handle_error(attribute_add_wish(attribute_check(backend_attributes),
+                                           configured_kind(kind), count, device_ids, id_count));
 }
 
 TRITONSERVER_Error *TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(

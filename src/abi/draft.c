@@ -1,6 +1,7 @@
 #include "abi/draft.h"
 
 #include "base/mem.h"
+#include "gpu/gpu.h"
 #include "infer/request.h"
 
 #include <inttypes.h>
@@ -197,10 +198,13 @@ struct err *draft_add_data(struct draft *d, const char *name, const struct tenso
     struct draft_input *in = draft_find_input(d, name);
     if (!in)
         return no_input(d, name);
-    if (piece->memory != BUF_MEMORY_CPU && piece->memory != BUF_MEMORY_CPU_PINNED)
+    if (piece->memory == BUF_MEMORY_GPU ? !gpu_at(piece->device)
+                                        : (unsigned)piece->memory > BUF_MEMORY_GPU)
         return err_new(STATUS_UNSUPPORTED,
-                       "input '%s': buffers in the memory of GPU %" PRId64 " are not supported",
-                       name, piece->device);
+                       "input '%s': its buffer is said to lie in the memory of %s %" PRId64
+                       ", which is not there",
+                       name, piece->memory == BUF_MEMORY_GPU ? "GPU" : "another kind, of id",
+                       piece->device);
     return append_piece(d, pieces_of(in, policy), piece);
 }
 

@@ -95,7 +95,7 @@ void draft_remove_inputs(struct draft *d);
 
 /* draft_add_data - append a buffer to an input.
  * policy  NULL = for all instances; else for those with this host policy
- * errors  INVALID_ARG for an unknown input; UNSUPPORTED for GPU memory */
+ * errors  INVALID_ARG for an unknown input; UNSUPPORTED for memory of a GPU that is not there */
 struct err *draft_add_data(struct draft *d, const char *name, const struct tensor_piece *piece,
                            const char *policy);
 

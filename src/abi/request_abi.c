@@ -2,6 +2,7 @@
 #include "plugin/handle.h"
 #include "infer/allocator.h"
 #include "infer/buffer_attributes.h"
+#include "infer/on_host.h"
 #include "infer/request.h"
 #include "plugin/instance.h"
 #include "triton/core/tritonbackend.h"
@@ -280,9 +281,12 @@ TRITONBACKEND_InputPropertiesForHostPolicy(TRITONBACKEND_Input *input, const cha
     return NULL;
 }
 
-static TRITONSERVER_Error *give_piece(const struct tensor_piece *pieces, uint32_t count,
-                                      uint32_t index, const void **buffer, uint64_t *byte_size,
-                                      TRITONSERVER_MemoryType *memory_type, int64_t *memory_type_id)
+/* Gives one buffer. The backend says which memory it would like: one that does not ask for a GPU
+ * gets what lies there in host memory. */
+static TRITONSERVER_Error *give_piece(struct tensor_input *in, const struct tensor_piece *pieces,
+                                      uint32_t count, uint32_t index, const void **buffer,
+                                      uint64_t *byte_size, TRITONSERVER_MemoryType *memory_type,
+                                      int64_t *memory_type_id)
 {
     if (index >= count) {
         *buffer = NULL;
@@ -296,6 +300,11 @@ static TRITONSERVER_Error *give_piece(const struct tensor_piece *pieces, uint32_
         return NULL;
     }
     const struct tensor_piece *p = &pieces[index];
+    if (p->memory == BUF_MEMORY_GPU && *memory_type != TRITONSERVER_MEMORY_GPU) {
+        struct err *e = on_host_piece(in, pieces, index);
+        if (e)
+            return handle_error(e);
+    }
     *buffer = p->data;
     *byte_size = p->size;
     *memory_type = (TRITONSERVER_MemoryType)p->memory;
@@ -308,10 +317,10 @@ TRITONSERVER_Error *TRITONBACKEND_InputBuffer(TRITONBACKEND_Input *input, const 
                                               TRITONSERVER_MemoryType *memory_type,
                                               int64_t *memory_type_id)
 {
-    const struct tensor_input *in = request_abi_input(input);
+    struct tensor_input *in = request_abi_input(input);
     if (!in)
         return HANDLE_BROKEN(TOKEN_INPUT, input);
-    return give_piece(in->pieces, in->piece_count, index, buffer, buffer_byte_size, memory_type,
+    return give_piece(in, in->pieces, in->piece_count, index, buffer, buffer_byte_size, memory_type,
                       memory_type_id);
 }
 
@@ -320,11 +329,11 @@ TRITONSERVER_Error *TRITONBACKEND_InputBufferForHostPolicy(
     const void **buffer, uint64_t *buffer_byte_size, TRITONSERVER_MemoryType *memory_type,
     int64_t *memory_type_id)
 {
-    const struct tensor_input *in = request_abi_input(input);
+    struct tensor_input *in = request_abi_input(input);
     if (!in)
         return HANDLE_BROKEN(TOKEN_INPUT, input);
     const struct tensor_policy *p = find_policy(in, host_policy_name);
-    return give_piece(p ? p->pieces : in->pieces, p ? p->piece_count : in->piece_count, index,
+    return give_piece(in, p ? p->pieces : in->pieces, p ? p->piece_count : in->piece_count, index,
                       buffer, buffer_byte_size, memory_type, memory_type_id);
 }
 

@@ -70,7 +70,7 @@ size_t budget_in_use(void)
     return atomic_load_explicit(&in_use, memory_order_relaxed);
 }
 
-static void charge_anyway(size_t n)
+void budget_charge_anyway(size_t n)
 {
     atomic_fetch_add_explicit(&in_use, n, memory_order_relaxed);
 }
@@ -88,7 +88,7 @@ bool budget_spare(size_t n)
             return false;
     } while (!atomic_compare_exchange_weak_explicit(&spared, &now, now + n, memory_order_relaxed,
                                                     memory_order_relaxed));
-    charge_anyway(n);
+    budget_charge_anyway(n);
     return true;
 }
 
@@ -155,7 +155,7 @@ static bool budget_add(struct budget_account *a, size_t n, bool anyway)
     for (;;) {
         size_t more = charged_for(held + n) - charged_for(held);
         if (more && anyway)
-            charge_anyway(more);
+            budget_charge_anyway(more);
         else if (more && !budget_charge(more))
             return false;
         if (atomic_compare_exchange_weak_explicit(&a->held, &held, held + n, memory_order_relaxed,
@@ -194,7 +194,7 @@ void budget_account_close(struct budget_account *a)
 {
     if (!a)
         return;
-    charge_anyway(BUDGET_STEP - 1);
+    budget_charge_anyway(BUDGET_STEP - 1);
     size_t before = atomic_fetch_or_explicit(&a->held, CLOSED, memory_order_acq_rel);
     budget_release(BUDGET_STEP - 1 - (before - charged_for(before)));
     if (!before)

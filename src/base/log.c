@@ -5,7 +5,9 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -318,6 +320,23 @@ void log_set_writer(log_write_fn *fn)
     write_with = fn;
 }
 
+/* A program around the server may not ignore SIGPIPE; a pipe that nobody reads any more must not
+ * end it. */
+static void write_quietly(int fd, const char *line, size_t len)
+{
+    static const struct timespec now = {0};
+    sigset_t pipe;
+    sigset_t before;
+    sigset_t pending;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    if (write(fd, line, len) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+        sigtimedwait(&pipe, NULL, &now);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* Each line is one write, which keeps it whole. An error is ignored: a log that cannot be
  * written must not stop the server. */
 static void log_write_line(int fd, enum log_level level, const struct strbuf *sb)
@@ -328,8 +347,7 @@ static void log_write_line(int fd, enum log_level level, const struct strbuf *sb
         write_with(fd, sb->data, sb->len);
         return;
     }
-    ssize_t ignored = write(fd, sb->data, sb->len);
-    (void)ignored;
+    write_quietly(fd, sb->data, sb->len);
 }
 
 static void write_entry(struct log_entry *entry, const char *file)

@@ -431,3 +431,10 @@ time_ns batcher_oldest(const struct batcher *b)
     }
     return oldest;
 }
+
+time_ns batcher_first(const struct batcher *b)
+{
+    struct levels_cursor at = {0};
+    const struct request *r = levels_next(&b->levels, &at);
+    return r ? r->times.queue_start : TIME_NEVER;
+}

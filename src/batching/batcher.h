@@ -156,3 +156,6 @@ size_t batcher_depth(const struct batcher *b);
 /* batcher_oldest - the smallest queue_start of the requests at the heads of the queues;
  * TIME_NEVER if none waits. */
 time_ns batcher_oldest(const struct batcher *b);
+
+/* batcher_first - queue_start of the request that runs next; TIME_NEVER if none waits. */
+time_ns batcher_first(const struct batcher *b);

@@ -88,6 +88,11 @@ static time_ns batching_oldest(const struct scheduler *s)
     return batcher_oldest(batching_queue(s));
 }
 
+static time_ns batching_first(const struct scheduler *s)
+{
+    return batcher_first(batching_queue(s));
+}
+
 static void batching_report(struct scheduler *s)
 {
     batch_strategy_report(((struct batching *)s)->strategy);
@@ -114,6 +119,7 @@ static const struct scheduler_ops batching_ops = {
     .drain = batching_drain,
     .depth = batching_depth,
     .oldest = batching_oldest,
+    .first = batching_first,
     .free = batching_free,
 };
 

@@ -38,6 +38,13 @@ enum http1_method {
     HTTP1_OTHER,
 };
 
+/* http1_reads - true for GET and HEAD: who answers the one answers the other, whose body is left
+ * out where answers are written. */
+static inline bool http1_reads(enum http1_method method)
+{
+    return method == HTTP1_GET || method == HTTP1_HEAD_METHOD;
+}
+
 /* A short header value: its first bytes, followed by NUL. */
 struct http1_value {
     bool given;

@@ -57,6 +57,15 @@ static void take_length(struct http2_head *h, const char *value, size_t len)
     h->head.content_length = sum;
 }
 
+/* The bytes that HTTP/1.1 takes: others come as escapes. */
+static bool is_visible(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (text[i] <= ' ' || text[i] > '~') /* a char may be negative */
+            return false;
+    return true;
+}
+
 /* What HTTP/1.1 says in its first line, and in Host. Returns false for other fields. */
 static bool take_pseudo(struct http2_head *h, const char *name, size_t name_len, const char *value,
                         size_t len)
@@ -67,6 +76,8 @@ static bool take_pseudo(struct http2_head *h, const char *name, size_t name_len,
         h->head.method = method_named(value, len);
     else if (IS(name, name_len, ":path") && len > HTTP1_MAX_URL_BYTES)
         refuse_head(h, 414, "the URI is over 16384 bytes");
+    else if (IS(name, name_len, ":path") && !is_visible(value, len))
+        refuse_head(h, 400, "the URI holds bytes that have to be escaped");
     else if (IS(name, name_len, ":path"))
         strbuf_append(&h->url, value, len);
     return true;

@@ -1,5 +1,6 @@
 #include "ensembles/ensemble_value.h"
 
+#include "gpu/gpu_copy.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
@@ -142,11 +143,19 @@ uint32_t ensemble_value_shape(const struct ensemble_value *v, const int64_t *dim
     return v->rank + add - cut;
 }
 
+/* What lies on a GPU may stay there for the step of another ensemble; an answer is on the host. */
+static bool may_share(const struct response *to, const struct tensor_output *o,
+                      const struct ensemble_value *v)
+{
+    return v->buf && !response_output_is_given(to, o) &&
+           (v->pieces[0].memory != BUF_MEMORY_GPU || to->request->parent);
+}
+
 /* Sets the bytes of an output: shared if they have a buffer of their own, else copied. */
 static struct err *ensemble_value_fill(struct response *to, struct tensor_output *o,
                                        const struct ensemble_value *v)
 {
-    if (v->buf && !response_output_is_given(to, o)) {
+    if (may_share(to, o, v)) {
         o->buf = buf_ref(v->buf);
         o->data = (void *)(uintptr_t)v->pieces[0].data;
         o->byte_size = v->byte_size;
@@ -155,10 +164,16 @@ static struct err *ensemble_value_fill(struct response *to, struct tensor_output
         return NULL;
     }
     struct err *e = response_output_memory(to, o, v->byte_size);
-    uint64_t at = 0;
-    for (uint32_t i = 0; !e && i < v->piece_count; at += v->pieces[i++].size)
-        if (v->pieces[i].size)
-            memcpy((char *)o->data + at, v->pieces[i].data, v->pieces[i].size);
+    struct gpu_copy_place at = {.data = o->data, .memory = o->memory, .device = o->device};
+    for (uint32_t i = 0; !e && i < v->piece_count; i++) {
+        const struct tensor_piece *p = &v->pieces[i];
+        e = gpu_copy(at,
+                     (struct gpu_copy_place){.data = (void *)(uintptr_t)p->data,
+                                             .memory = p->memory,
+                                             .device = p->device},
+                     p->size);
+        at.data = (char *)at.data + p->size;
+    }
     return e;
 }
 

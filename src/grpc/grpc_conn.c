@@ -53,7 +53,7 @@ static bool has_session(struct grpc_conn *c)
     if (c->session)
         return true;
     c->account = c->account ? c->account : budget_account_new();
-    c->session = h2_peer_session(&limits, c->home->callbacks, c->home->options, c);
+    c->session = h2_peer_session(&c->peer, &limits, c->home->callbacks, c->home->options, c);
     return c->session;
 }
 
@@ -70,7 +70,7 @@ static bool write_out(struct grpc_conn *c)
     bool waited = h2_out_waits(&c->out);
     bool ok = !h2_out_waits(&c->out) || h2_out_resume(&c->out, c->watch.fd, c->tls);
     while (ok && !h2_out_waits(&c->out)) {
-        ok = h2_peer_gather(c->session, &c->out, b);
+        ok = h2_peer_gather(&c->peer, c->session, &c->out, b);
         if (b->count == 0)
             break;
         ok = h2_out_write(&c->out, b, c->watch.fd, c->tls) && ok;
@@ -146,16 +146,17 @@ static ssize_t read_filling(struct grpc_conn *c)
     size_t rest = w->receive_bytes;
     if (c->watch.lane != LOOP_LANE_FRONT) { /* other connections wait meanwhile */
         size_t share = c->share.bytes > FILL_LEAST ? c->share.bytes : FILL_LEAST;
-        most = most < share ? most : share;
+        size_t frames = share + c->frame_bytes; /* a part of a frame is not planned */
+        most = most < frames ? most : frames;
         rest = rest < share ? rest : share;
     }
-    size_t left = grpc_inbox_room(in, most);
-    grpc_scatter_plan(&plan, grpc_inbox_place(in), left, c->frame_left, c->frame_bytes, w->receive,
-                      rest);
+    size_t room = grpc_inbox_room(in, most);
+    grpc_scatter_plan(&plan, grpc_inbox_place(in), grpc_inbox_left(in), room, c->frame_left,
+                      c->frame_bytes, w->receive, rest);
     ssize_t n = wire_read_pieces(c->watch.fd, c->tls, plan.pieces, (int)plan.count);
     if (n <= 0)
         return n;
-    turns_share_read(&c->share, grpc_conn_loop(c), (size_t)n);
+    turns_share_read(&c->share, &w->reader, grpc_conn_loop(c), (size_t)n, w->receive_bytes);
     size_t good = grpc_scatter_check(&plan, (size_t)n, stream);
     size_t wrong = (size_t)n - good;
     uint8_t *moved = NULL;
@@ -199,12 +200,13 @@ static ssize_t read_once(struct grpc_conn *c)
 {
     struct worker *w = c->home->worker;
     c->share.full = 0;
-    if (c->filling)
+    /* While a part of a header has come, what comes next is not where a plan puts it. */
+    if (c->filling && !c->peer.frames.head_got)
         return read_filling(c);
     ssize_t n = wire_read(c->watch.fd, c->tls, w->receive, read_at_once(c));
     if (n <= 0)
         return n;
-    turns_share_read(&c->share, grpc_conn_loop(c), (size_t)n);
+    turns_share_read(&c->share, &w->reader, grpc_conn_loop(c), (size_t)n, w->receive_bytes);
     if (n < TURNS_BYTES)
         turns_add(&c->turns, TURNS_READ);
     worker_received(w, (size_t)n);
@@ -398,7 +400,7 @@ void grpc_conn_open(struct grpc_home *home, int fd)
 static void on_goodbye_due(struct loop_timer *t)
 {
     struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, goodbye);
-    if (!c->session) {
+    if (!c->session || !wire_can_write(c->tls)) { /* who is still in its handshake has no call */
         grpc_conn_close(c);
         return;
     }
@@ -460,6 +462,16 @@ bool grpc_conn_was_called(const struct grpc_conn *c)
     return c->session && nghttp2_session_get_last_proc_stream_id(c->session) > 0;
 }
 
+unsigned grpc_conn_cut(struct grpc_conn *c)
+{
+    unsigned count = 0;
+    LIST_EACH (node, &c->streams)
+        count += grpc_stream_cut(LIST_ITEM(node, struct grpc_stream, node));
+    write_out(c);
+    sock_discard(c->watch.fd, SOCK_DISCARD_BYTES); /* else closing may take the answers back */
+    return count;
+}
+
 void grpc_conn_close(struct grpc_conn *c)
 {
     struct grpc_home *home = c->home;
@@ -473,9 +485,9 @@ void grpc_conn_close(struct grpc_conn *c)
     loop_timer_clear(home->worker->loop, &c->goodbye);
     loop_timer_clear(home->worker->loop, &c->keepalive_timer);
     loop_task_cancel(&c->flush);
-    nghttp2_session_del(c->session);
+    h2_peer_session_free(c->session);
     if (c->peer.expelled) /* so that the client reads the reason */
-        sock_discard(c->watch.fd, H2_PEER_DISCARD_BYTES);
+        sock_discard(c->watch.fd, SOCK_DISCARD_BYTES);
     if (c->tls)
         tls_conn_goodbye(c->tls);
     tls_conn_free(c->tls);

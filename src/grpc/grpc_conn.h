@@ -132,5 +132,10 @@ bool grpc_conn_was_called(const struct grpc_conn *c);
  * nghttp2's callbacks. */
 void grpc_conn_close(struct grpc_conn *c);
 
+/* grpc_conn_cut - end calls in flight with a status, as far as it can be written at once, before
+ * the connection is closed. Not from nghttp2's callbacks.
+ * returns  how many calls were waiting for their models */
+unsigned grpc_conn_cut(struct grpc_conn *c);
+
 /* grpc_conn_of_use - a whole message came. */
 void grpc_conn_of_use(struct grpc_conn *c);

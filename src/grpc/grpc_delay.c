@@ -183,6 +183,7 @@ bool grpc_delay_end(struct grpc_stream *s, int status, const char *message)
     if (status == GRPC_ANSWER_DEADLINE_EXCEEDED || !sends_later(s))
         return false;
     char *text = message ? mem_strndup(message, strlen(message)) : NULL;
+    s->ending = true;
     grpc_delay_add_step(s->delay, &(struct step){.ends = true, .status = status, .text = text});
     return true;
 }

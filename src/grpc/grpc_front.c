@@ -40,6 +40,7 @@ struct grpc_front {
     bool shared;       /* another server has the port too */
     struct mutex lock; /* rank LEAF; guards left, part.gone and part.closed */
     struct mutex_cond empty;
+    unsigned cut;  /* calls that were cut; guarded by lock */
     unsigned left; /* parts that may still have connections that are waited for */
 };
 
@@ -108,13 +109,23 @@ static void on_closing(struct mail *m)
     tell_if_gone(p);
 }
 
+/* Counted before the last connection is gone: the front end's count is read then. */
+static void cut_conn(struct grpc_front *f, struct grpc_conn *c)
+{
+    unsigned cut = grpc_conn_cut(c);
+    mutex_lock(&f->lock);
+    f->cut += cut;
+    mutex_unlock(&f->lock);
+    grpc_conn_close(c);
+}
+
 static void on_cut(struct mail *m)
 {
     struct part *p = LIST_ITEM(m, struct part, cut);
     LIST_EACH (node, &p->home.conns) {
         struct grpc_conn *c = LIST_ITEM(node, struct grpc_conn, node);
         if (p->home.closing || !c->late)
-            grpc_conn_close(c);
+            cut_conn(p->home.front, c);
     }
     tell_if_gone(p);
 }
@@ -203,6 +214,11 @@ uint16_t grpc_front_port(const struct grpc_front *f)
     return listener_port(f->listener);
 }
 
+unsigned grpc_front_connections(const struct grpc_front *f)
+{
+    return (unsigned)listener_connections(f->listener);
+}
+
 /* Posts one message of each part to its worker. */
 static void grpc_front_post_all(struct grpc_front *f, size_t mail_offset)
 {
@@ -234,14 +250,18 @@ static void end_connections(struct grpc_front *f, size_t mail_offset, time_ns un
     mutex_unlock(&f->lock);
 }
 
-void grpc_front_stop(struct grpc_front *f, time_ns until)
+unsigned grpc_front_stop(struct grpc_front *f, time_ns until)
 {
     if (!f || f->stopped)
-        return;
+        return 0;
     f->stopped = true;
     if (f->shared)
         listener_stop(f->listener); /* who comes now is served by the other server */
     end_connections(f, offsetof(struct part, goodbye), until);
+    mutex_lock(&f->lock);
+    unsigned cut = f->cut;
+    mutex_unlock(&f->lock);
+    return cut;
 }
 
 void grpc_front_close(struct grpc_front *f)

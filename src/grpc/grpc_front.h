@@ -30,11 +30,15 @@ struct err *grpc_front_share(struct grpc_front *f);
 /* grpc_front_port - the port it listens on. */
 uint16_t grpc_front_port(const struct grpc_front *f);
 
+/* grpc_front_connections - the number of open connections. Any thread. */
+unsigned grpc_front_connections(const struct grpc_front *f);
+
 /* grpc_front_stop - tell every client to open no more calls (GOAWAY), close connections without
- * a call, let calls in flight finish until `until`, then close the rest. Connections that are
+ * a call, let calls in flight finish until `until`, then cut the rest. Connections that are
  * opened from now on are late: their calls are told that the server stops. Blocks: not for
- * worker threads; the workers must run. NULL, and a second call, are fine. */
-void grpc_front_stop(struct grpc_front *f, time_ns until);
+ * worker threads; the workers must run. NULL, and a second call, are fine.
+ * returns  how many calls were cut */
+unsigned grpc_front_stop(struct grpc_front *f, time_ns until);
 
 /* grpc_front_close - after grpc_front_stop: stop accepting and close late connections. On return
  * there is no connection; answers for closed connections are dropped. Blocks, as

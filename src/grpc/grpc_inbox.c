@@ -41,8 +41,8 @@ static size_t written(const struct grpc_inbox *in)
 }
 
 enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, struct budget_account *account,
-                                       const uint8_t **data, size_t *len, bool tensors,
-                                       struct err **ret_err)
+                                       const uint8_t **data, size_t *len, uint32_t max_bytes,
+                                       bool tensors, struct err **ret_err)
 {
     if (in->prefix_got < GRPC_PREFIX_BYTES) {
         take_prefix(in, data, len);
@@ -50,7 +50,7 @@ enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, struct budget_acco
             return GRPC_INBOX_MORE;
         if (in->prefix[0] > 1)
             return GRPC_INBOX_BAD;
-        if (in->size > GRPC_INBOX_MAX_BYTES)
+        if (in->size > max_bytes)
             return GRPC_INBOX_TOO_LARGE;
     }
     if (!in->data) {

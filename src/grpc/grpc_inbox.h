@@ -37,11 +37,12 @@ enum grpc_inbox_result {
 /* grpc_inbox_feed - take received bytes.
  * account    of the connection: charged for a short message
  * data, len  moved behind the bytes that were taken
+ * max_bytes  the largest message, at most GRPC_INBOX_MAX_BYTES
  * tensors    the message is a ModelInferRequest: align its first large tensor to 64 bytes
  * ret_err    set for NO_ROOM, owned by the caller */
 enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, struct budget_account *account,
-                                       const uint8_t **data, size_t *len, bool tensors,
-                                       struct err **ret_err);
+                                       const uint8_t **data, size_t *len, uint32_t max_bytes,
+                                       bool tensors, struct err **ret_err);
 
 /* grpc_inbox_keep - copy a whole message from the received bytes into a buffer, so that it lives
  * longer.

@@ -10,10 +10,15 @@ enum grpc_method_end {
     GRPC_METHOD_SERVED,    /* it is served normally */
 };
 
+/* The largest message of a method whose messages are not large. Unpacked it may need fifty times
+ * as much, which is charged to nobody. */
+#define GRPC_METHOD_SMALL_BYTES ((uint32_t)1 << 16)
+
 struct grpc_method {
     const char *path;
     bool streams; /* the client may send any number of messages; else exactly one */
     bool tensors; /* its messages are ModelInferRequests */
+    bool large;   /* its messages have at most GRPC_INBOX_MAX_BYTES */
     enum options_category category;
     enum grpc_method_end end;
 
@@ -35,6 +40,12 @@ struct grpc_service {
      * the workers serve. */
     const struct front_metrics_kind *(*metrics)(void);
 };
+
+/* grpc_method_max_bytes - the largest message of a method, also when it is decompressed. */
+static inline uint32_t grpc_method_max_bytes(const struct grpc_method *m)
+{
+    return m->large ? GRPC_INBOX_MAX_BYTES : GRPC_METHOD_SMALL_BYTES;
+}
 
 /* grpc_method_find - the method with a path; NULL if there is none.
  * grpc_method_route - the route of a method; NULL = 0. */

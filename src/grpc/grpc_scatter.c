@@ -6,25 +6,35 @@
 #define TYPE_DATA   0
 #define FLAG_PADDED 0x8
 
-void grpc_scatter_plan(struct grpc_scatter *s, uint8_t *to, size_t left, size_t frame_left,
-                       size_t frame_bytes, void *rest, size_t rest_bytes)
+static size_t scatter_smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+void grpc_scatter_plan(struct grpc_scatter *s, uint8_t *to, size_t left, size_t room,
+                       size_t frame_left, size_t frame_bytes, void *rest, size_t rest_bytes)
 {
     size_t planned = 0;
+    size_t heads = 0;
     s->count = 0;
+    room = scatter_smaller(room, left);
     for (uint32_t frame = 0;
-         frame < GRPC_SCATTER_FRAMES && left > 0 && planned < GRPC_SCATTER_BYTES; frame++) {
+         frame < GRPC_SCATTER_FRAMES && planned < room && planned < GRPC_SCATTER_BYTES; frame++) {
         if (frame_left == 0) {
+            frame_left = scatter_smaller(frame_bytes, left - planned);
+            if (frame_left > room - planned)
+                break;
             s->pieces[s->count++] = (struct iovec){s->heads[frame], GRPC_SCATTER_HEAD};
-            frame_left = frame_bytes;
+            heads += GRPC_SCATTER_HEAD;
         }
-        size_t n = frame_left < left ? frame_left : left;
-        s->pieces[s->count++] = (struct iovec){to, n};
-        to += n;
-        left -= n;
+        size_t n = scatter_smaller(frame_left, room - planned);
+        s->pieces[s->count++] = (struct iovec){to + planned, n};
         planned += n;
         frame_left = 0;
     }
-    s->pieces[s->count++] = (struct iovec){rest, rest_bytes};
+    s->planned = planned + heads;
+    if (!planned || planned == left)
+        s->pieces[s->count++] = (struct iovec){rest, rest_bytes};
 }
 
 static bool is_head(const struct grpc_scatter *s, const void *piece)
@@ -73,8 +83,5 @@ void grpc_scatter_copy(const struct grpc_scatter *s, size_t from, size_t to, uin
 
 size_t grpc_scatter_rest(const struct grpc_scatter *s, size_t n)
 {
-    size_t before = 0;
-    for (uint32_t i = 0; i + 1 < s->count; i++)
-        before += s->pieces[i].iov_len;
-    return n > before ? n - before : 0;
+    return n > s->planned ? n - s->planned : 0;
 }

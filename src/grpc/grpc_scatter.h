@@ -15,18 +15,21 @@
 struct grpc_scatter {
     struct iovec pieces[2 * GRPC_SCATTER_FRAMES + 1];
     uint32_t count;
+    size_t planned; /* bytes of all pieces except `rest`, with headers */
     uint8_t heads[GRPC_SCATTER_FRAMES][GRPC_SCATTER_HEAD];
 };
 
 /* grpc_scatter_plan - fill in the pieces.
- * to, left     where the missing bytes of the message go, and their number, or that of the first
- *              of them; the guess ends there. 0 = everything goes to rest
+ * to, left     where the missing bytes of the message go, and their number
+ * room         at most so many of them are planned; the guess ends at a frame's end, because the
+ *              header of a frame says the length of all of it. 0 = everything goes to rest
  * frame_left   how many of them are in the current frame, which has no padding; 0 = a frame
  *              header comes next
  * frame_bytes  length of the last DATA frame; > 0
- * rest         where bytes after the message, or after its planned part, go */
-void grpc_scatter_plan(struct grpc_scatter *s, uint8_t *to, size_t left, size_t frame_left,
-                       size_t frame_bytes, void *rest, size_t rest_bytes);
+ * rest         where bytes go that are not planned: those after the message, or all. If a part of
+ *              the message is planned, the next plan reads on behind it, and rest is not used */
+void grpc_scatter_plan(struct grpc_scatter *s, uint8_t *to, size_t left, size_t room,
+                       size_t frame_left, size_t frame_bytes, void *rest, size_t rest_bytes);
 
 /* grpc_scatter_check - call it after n bytes were read into the pieces.
  * stream   the stream of the message

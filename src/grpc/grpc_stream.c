@@ -77,7 +77,10 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 {
     if (!is_request(frame))
         return 0;
-    struct grpc_stream *s = new_stream(user, frame->hd.stream_id);
+    struct grpc_conn *c = user;
+    if (h2_peer_full(&c->peer))
+        return h2_peer_refuse(&c->peer, session, frame->hd.stream_id);
+    struct grpc_stream *s = new_stream(c, frame->hd.stream_id);
     return nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, s);
 }
 
@@ -257,7 +260,7 @@ static void grpc_stream_admit(struct grpc_stream *s)
 /* Notes whether the client must send the rest of a message. */
 static void count_partial(struct grpc_stream *s)
 {
-    bool partial = !s->ended && grpc_inbox_partial(&s->in);
+    bool partial = !grpc_stream_over(s) && grpc_inbox_partial(&s->in);
     if (partial == s->counted)
         return;
     s->counted = partial;
@@ -280,7 +283,7 @@ static void grpc_stream_refuse(struct grpc_stream *s, enum grpc_inbox_result why
         grpc_answer_fail(s, e);
     } else if (why == GRPC_INBOX_TOO_LARGE) {
         e = err_new(STATUS_INTERNAL, "Received message larger than max (%u vs. %u)", s->in.size,
-                    GRPC_INBOX_MAX_BYTES);
+                    grpc_method_max_bytes(s->method));
         grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED, err_message(e));
         err_free(e);
     } else {
@@ -294,7 +297,8 @@ static bool grpc_stream_feed(struct grpc_stream *s, const uint8_t **data, size_t
 {
     struct err *e = NULL;
     enum grpc_inbox_result r =
-        grpc_inbox_feed(&s->in, s->conn->account, data, len, s->method->tensors, &e);
+        grpc_inbox_feed(&s->in, s->conn->account, data, len, grpc_method_max_bytes(s->method),
+                        s->method->tensors, &e);
     if (r == GRPC_INBOX_WHOLE)
         return true;
     if (r != GRPC_INBOX_MORE)
@@ -334,7 +338,7 @@ static void note_filling(struct grpc_stream *s)
 {
     bool large = grpc_inbox_left(&s->in) >= GRPC_CONN_FILL_BYTES && grpc_inbox_place(&s->in) &&
                  s->conn->frame_bytes > 0;
-    s->conn->filling = large && !s->ended ? s : NULL;
+    s->conn->filling = large && !grpc_stream_over(s) ? s : NULL;
 }
 
 /* Handles bytes of a unary call. last: they belong to the client's last frame, so a whole
@@ -368,10 +372,10 @@ static size_t take_streamed(struct grpc_stream *s, const uint8_t *data, size_t l
 {
     size_t left = len;
     s->cut = s->cut || (s->conn->leaving && len > 0);
-    while (left > 0 && !s->ended && !s->cut && !paused(s))
+    while (left > 0 && !grpc_stream_over(s) && !s->cut && !paused(s))
         if (grpc_stream_feed(s, &data, &left))
             grpc_stream_deliver(s);
-    size_t taken = s->ended || s->cut ? len : len - left;
+    size_t taken = grpc_stream_over(s) || s->cut ? len : len - left;
     nghttp2_session_consume_stream(s->conn->session, s->id, taken);
     return taken;
 }
@@ -417,7 +421,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     c->frame_left -= len < c->frame_left ? (uint32_t)len : c->frame_left;
     nghttp2_session_consume_connection(session, len);
     struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, id);
-    if (!s || s->ended)
+    if (!s || grpc_stream_over(s))
         return 0;
     CHECK_MAGIC(s, MAGIC);
     if (!s->method->streams) {
@@ -456,10 +460,17 @@ void grpc_stream_leave(struct grpc_stream *s)
     count_partial(s);
 }
 
+bool grpc_stream_cut(struct grpc_stream *s)
+{
+    bool works = !s->ended && (s->call_count > 0 || s->unary == GRPC_STREAM_DELIVERED);
+    answer_leaving(s);
+    return works;
+}
+
 /* The client has sent everything, and the method has had all of it. */
 static void on_half_closed(struct grpc_stream *s)
 {
-    if (s->ended || s->held || s->unpacking)
+    if (grpc_stream_over(s) || s->held || s->unpacking)
         return;
     bool partial = grpc_inbox_partial(&s->in);
     if (s->method->streams && !partial) {
@@ -514,7 +525,7 @@ static void free_stream(struct grpc_stream *s)
 /* Continues a paused call with the kept bytes. */
 static void grpc_stream_go_on(struct grpc_stream *s)
 {
-    if (!s->ended && (paused(s) || s->call_count > GRPC_STREAM_MAX_CALLS / 2))
+    if (!grpc_stream_over(s) && (paused(s) || s->call_count > GRPC_STREAM_MAX_CALLS / 2))
         return;
     s->held_at += take_streamed(s, s->held->data + s->held_at, s->held_end - s->held_at);
     grpc_conn_flush_later(s->conn); /* tells the client how far its window is open now */

@@ -103,6 +103,7 @@ struct grpc_stream {
     bool deferred;   /* nghttp2 waits for the next reply */
     bool stopping;   /* the client will be told to stop when the answer is out */
     bool ended;      /* no message will follow; incoming data is ignored */
+    bool ending;     /* a delay holds its end back; incoming data is ignored already */
     int status;      /* for the trailers */
     char *message;   /* NULL = none; owned */
     struct h2_reply *replies;
@@ -119,6 +120,12 @@ struct grpc_stream {
     uint32_t call_count;
     struct grpc_call call; /* the request of a unary call */
 };
+
+/* grpc_stream_over - how the call ends is settled: nothing of its client reaches the method. */
+static inline bool grpc_stream_over(const struct grpc_stream *s)
+{
+    return s->ended || s->ending;
+}
 
 /* grpc_stream_callbacks - set the callbacks for headers, data and closing. */
 void grpc_stream_callbacks(nghttp2_session_callbacks *c);
@@ -150,6 +157,10 @@ void grpc_stream_end_if_over(struct grpc_stream *s);
 
 /* grpc_stream_leave - the server stops: a streaming call takes no more messages. */
 void grpc_stream_leave(struct grpc_stream *s);
+
+/* grpc_stream_cut - the server has no more time: end the call with a status.
+ * returns  true if it was waiting for its model, or for the repository */
+bool grpc_stream_cut(struct grpc_stream *s);
 
 /* grpc_stream_cancel - cancel every request in flight. */
 void grpc_stream_cancel(struct grpc_stream *s);

@@ -55,7 +55,7 @@ void grpc_turn_go_on(struct grpc_conn *c)
         struct grpc_stream *s = LIST_ITEM(list_pop(&c->put_off), struct grpc_stream, waiting);
         struct grpc_inbox in = s->in;
         s->in = (struct grpc_inbox){0};
-        if (!s->ended)
+        if (!grpc_stream_over(s))
             s->method->message(s, in.data, in.size, &in.buf);
         buf_unref(in.buf);
     }

@@ -43,7 +43,7 @@ static void grpc_unpack_settle(struct grpc_unpack *u)
         break;
     case EXPAND_TOO_LARGE:
         grpc_answer_fail(s, err_new(STATUS_INVALID_ARG, "the decompressed message is over %u bytes",
-                                    GRPC_INBOX_MAX_BYTES));
+                                    grpc_method_max_bytes(s->method)));
         break;
     case EXPAND_NO_ROOM:
         grpc_answer_fail(s, expand_error(u->expand));
@@ -68,7 +68,7 @@ static void grpc_unpack_on_finish(struct helpers_job *j)
     struct grpc_stream *s = u->stream;
     if (s) {
         s->unpacking = NULL;
-        if (!s->ended)
+        if (!grpc_stream_over(s))
             grpc_unpack_settle(u);
         grpc_stream_unpacked(s);
     }
@@ -87,10 +87,11 @@ void grpc_unpack(struct grpc_stream *s, const uint8_t *data, size_t len, struct 
             data = memcpy(u->packed->data, data, len);
     }
     if (!e)
-        e = expand_new(
-            &(struct expand_spec){
-                .data = data, .len = len, .coding = s->encoding, .limit = GRPC_INBOX_MAX_BYTES},
-            &u->expand);
+        e = expand_new(&(struct expand_spec){.data = data,
+                                             .len = len,
+                                             .coding = s->encoding,
+                                             .limit = grpc_method_max_bytes(s->method)},
+                       &u->expand);
     if (e) {
         grpc_answer_fail(s, e);
         unpack_free(u);

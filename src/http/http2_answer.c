@@ -235,6 +235,9 @@ static struct h2_reply *take_reply(struct http2_stream *s)
         s->last_reply = &s->replies;
         s->h2->answering--;
     }
+    struct http_exchange *x = ((struct part *)r)->x; /* it may outlive the stream */
+    s->line.event_bytes -= x->event_bytes;
+    x->line = NULL;
     return r;
 }
 

@@ -6,6 +6,7 @@
 #include "http/http2_answer.h"
 #include "http/http2_stream.h"
 #include "http/http_conn.h"
+#include "http/http_cut.h"
 #include "http/http_shard.h"
 #include "net/tls/wire.h"
 #include "net/turns.h"
@@ -59,12 +60,13 @@ bool http2_conn_begin(struct http_conn *c)
     struct http_shard *s = c->shard;
     struct http2_conn *h = MEM_NEW(struct http2_conn);
     h->conn = c;
-    h->session = h2_peer_session(&limits, s->front->h2_callbacks, s->front->h2_options, h);
+    h2_peer_init(&h->peer, "HTTP/2");
+    h->session =
+        h2_peer_session(&h->peer, &limits, s->front->h2_callbacks, s->front->h2_options, h);
     if (!h->session) {
         mem_free(h);
         return false;
     }
-    h2_peer_init(&h->peer, "HTTP/2");
     h2_out_init(&h->out);
     list_init(&h->streams);
     list_init(&h->ready);
@@ -90,7 +92,7 @@ static bool write_h2(struct http2_conn *h)
     bool waited = h2_out_waits(&h->out);
     bool ok = !waited || h2_out_resume(&h->out, c->fd.fd, c->tls);
     while (ok && !h2_out_waits(&h->out)) {
-        ok = h2_peer_gather(h->session, &h->out, b);
+        ok = h2_peer_gather(&h->peer, h->session, &h->out, b);
         if (b->count == 0)
             break;
         ok = h2_out_write(&h->out, b, c->fd.fd, c->tls) && ok;
@@ -109,7 +111,7 @@ static void end_h2(struct http2_conn *h)
 {
     struct http_conn *c = h->conn;
     if (h->peer.expelled) /* so that the client reads the reason */
-        sock_discard(c->fd.fd, H2_PEER_DISCARD_BYTES);
+        sock_discard(c->fd.fd, SOCK_DISCARD_BYTES);
     if (c->tls)
         tls_conn_goodbye(c->tls);
     http_conn_kill(c);
@@ -146,7 +148,7 @@ static bool read_h2(struct http_conn *c)
         return true;
     if (got <= 0)
         return false;
-    turns_share_read(&c->share, w->loop, (size_t)got);
+    turns_share_read(&c->share, &w->reader, w->loop, (size_t)got, w->receive_bytes);
     if (got < TURNS_BYTES)
         turns_add(&c->turns, TURNS_READ);
     worker_received(w, (size_t)got);
@@ -273,6 +275,24 @@ void http2_conn_drain(struct http_conn *c)
         loop_timer_set(http2_conn_loop(c->h2), &c->timer, soon);
 }
 
+unsigned http2_conn_cut(struct http_conn *c)
+{
+    struct http2_conn *h = c->h2;
+    unsigned count = 0;
+    LIST_EACH (node, &h->streams) {
+        struct http2_stream *s = LIST_ITEM(node, struct http2_stream, node);
+        unsigned here = http_cut_line(&s->line);
+        count += here;
+        if (here)
+            http2_answer_gather(s);
+    }
+    if (count)
+        write_h2(h);
+    if (c->tls)
+        tls_conn_goodbye(c->tls);
+    return count;
+}
+
 void http2_conn_abandon(struct http2_conn *h)
 {
     loop_timer_clear(http2_conn_loop(h), &h->goodbye);
@@ -284,7 +304,7 @@ void http2_conn_free(struct http2_conn *h)
 {
     if (!h)
         return;
-    nghttp2_session_del(h->session);
+    h2_peer_session_free(h->session);
     h2_out_fini(&h->out);
     h2_peer_streams_gone(&h->peer, h->conn->account, HTTP2_STREAM_BYTES);
     mem_free(h);
@@ -350,6 +370,9 @@ static int send_h2_data(nghttp2_session *session, nghttp2_frame *frame, const ui
     (void)session;
     (void)frame; /* no padding was requested, so the frame has none */
     struct http2_conn *h = user;
+    const struct http2_stream *s = source->ptr;
+    if (s->given_up) /* the frame waited for the socket */
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     bool done = http2_answer_put(source->ptr, h->conn->shard->batch, head, length);
     return done ? 0 : NGHTTP2_ERR_WOULDBLOCK;
 }

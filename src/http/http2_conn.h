@@ -65,6 +65,9 @@ void http2_conn_drain(struct http_conn *c);
 /* http2_conn_watch - watch the events that matter now, and for how long. */
 void http2_conn_watch(struct http_conn *c);
 
+/* http2_conn_cut - as http_cut_conn, but for closing the connection. */
+unsigned http2_conn_cut(struct http_conn *c);
+
 /* http2_conn_abandon - the connection is closed: nobody waits for its answers any more.
  * http2_conn_free - free it in a later phase of the turn; NULL is fine. */
 void http2_conn_abandon(struct http2_conn *h);

@@ -2,6 +2,7 @@
 
 #include "base/budget.h"
 #include "base/check.h"
+#include "base/log.h"
 #include "base/slab.h"
 #include "http/http2_answer.h"
 #include "http/http2_conn.h"
@@ -60,7 +61,10 @@ static int http2_stream_on_begin(nghttp2_session *session, const nghttp2_frame *
 {
     if (!opens(frame))
         return 0;
-    struct http2_stream *s = http2_stream_new(user, frame->hd.stream_id);
+    struct http2_conn *h = user;
+    if (h2_peer_full(&h->peer))
+        return h2_peer_refuse(&h->peer, session, frame->hd.stream_id);
+    struct http2_stream *s = http2_stream_new(h, frame->hd.stream_id);
     return nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, s);
 }
 
@@ -267,6 +271,28 @@ void http2_stream_turn(struct http2_conn *h)
 void http2_stream_reset(struct http2_stream *s, uint32_t code)
 {
     nghttp2_submit_rst_stream(s->h2->session, NGHTTP2_FLAG_NONE, s->id, code);
+}
+
+void http2_stream_give_up(struct http2_stream *s)
+{
+    LOG_VERBOSE(1, "HTTP/2: ending a request whose client does not take the answer");
+    s->given_up = true;
+    http_conn_orphan(&s->line);
+    http2_answer_drop(s);
+    http2_stream_reset(s, NGHTTP2_ENHANCE_YOUR_CALM);
+    struct http_conn *c = s->line.conn;
+    loop_later(c->shard->worker->loop, LOOP_PHASE_FLUSH, &c->flush);
+}
+
+struct http2_stream *http2_stream_slowest(const struct http2_conn *h)
+{
+    struct http2_stream *slowest = NULL;
+    LIST_EACH (node, &h->streams) {
+        struct http2_stream *s = LIST_ITEM(node, struct http2_stream, node);
+        if (http2_answer_lags(s) && (!slowest || s->line.event_bytes > slowest->line.event_bytes))
+            slowest = s;
+    }
+    return slowest;
 }
 
 void http2_stream_ready(struct http2_stream *s)

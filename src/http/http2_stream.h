@@ -47,6 +47,7 @@ struct http2_stream {
     bool responding; /* the head of the answer was submitted */
     bool deferred;   /* nghttp2 waits for the next reply */
     bool ended;      /* the answer is complete */
+    bool given_up;   /* it will be reset, and nothing of its answer is held any more */
     struct h2_reply *replies;
     struct h2_reply **last_reply;
     time_ns moved; /* when a part of the answer was last sent, or its first began to wait */
@@ -69,6 +70,14 @@ void http2_stream_ready(struct http2_stream *s);
 
 /* http2_stream_reset - the client does not go on with it: end it with this error code. */
 void http2_stream_reset(struct http2_stream *s, uint32_t code);
+
+/* http2_stream_give_up - its client does not take the answer, and others of the connection need
+ * the room: reset it, and hold nothing of it any more. */
+void http2_stream_give_up(struct http2_stream *s);
+
+/* http2_stream_slowest - the stream that makes the connection hold most events and does not take
+ * them; NULL = there is none. */
+struct http2_stream *http2_stream_slowest(const struct http2_conn *h);
 
 /* http2_stream_closed - the stream or its connection is gone: cancel its request, and free it. */
 void http2_stream_closed(struct http2_stream *s);

@@ -36,7 +36,7 @@ static const char *reason_of(uint16_t status)
     case 404:
         return "Not Found";
     case 405:
-        return "Method Not Allowed";
+        return "Not Allowed"; /* the reference's words; clients look at the number */
     case 409:
         return "Conflict";
     case 414:
@@ -142,7 +142,7 @@ struct err *http_answer_check_json(const struct tensor_output *o, size_t *room)
 static struct err *http_answer_prepare_output(struct http_exchange *x, struct tensor_output *o,
                                               uint32_t *hint)
 {
-    if (o->memory == BUF_MEMORY_GPU)
+    if (o->memory == BUF_MEMORY_GPU && !o->placed)
         return err_new(STATUS_UNSUPPORTED, "output '%s' lies in GPU memory", o->name);
     const struct http_output_spec *spec = spec_of(x, o, hint);
     if (spec && spec->classes) {

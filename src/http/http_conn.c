@@ -193,6 +193,7 @@ void http_conn_orphan(struct http_line *l)
         c->in_flight--;
         c->unread -= x->held;
         c->event_bytes -= x->event_bytes;
+        l->event_bytes -= x->event_bytes;
         x->conn = NULL;
         x->line = NULL;
         if (x->job)

@@ -45,6 +45,7 @@ struct http_line {
     struct http_conn *conn;
     struct http2_stream *stream; /* NULL = HTTP/1.1 */
     struct list exchanges;       /* not written yet, oldest first */
+    size_t event_bytes;          /* bytes of events that wait to be written: http_event.h */
     time_ns begun; /* when the message that is received began; 0 = it came in one read */
 };
 
@@ -78,7 +79,7 @@ struct http_conn {
     /* bytes of information about the server since it was last useful */
     size_t told;
     size_t unread;      /* bytes of texts that wait to be written */
-    size_t event_bytes; /* bytes of events that wait to be written: http_event.h */
+    size_t event_bytes; /* of all its lines, until they are written */
     /* charged for what the client makes the server hold; NULL until needed */
     struct budget_account *account;
 

@@ -4,6 +4,7 @@
 #include "codec/json_out.h"
 #include "infer/request.h"
 #include "infer/response.h"
+#include "http/http2_stream.h"
 #include "http/http_answer.h"
 #include "http/http_conn.h"
 #include "http/http_exchange.h"
@@ -54,6 +55,7 @@ static struct http_exchange *new_event(struct http_exchange *x, struct response 
     event->event_bytes = event_bytes_of(r);
     x->begun = true;
     x->conn->event_bytes += event->event_bytes;
+    x->line->event_bytes += event->event_bytes;
     http_exchange_hold(event, sizeof(*event));
     return event;
 }
@@ -93,12 +95,25 @@ void http_event_give_up(struct http_exchange *x)
         request_cancel(x->request);
 }
 
+/* Ends what is in the way, if an event is too much: the stream that it is of, or another one that
+ * holds more and that nobody reads. */
+static void bound_events(struct http_exchange *x)
+{
+    if (!takes_too_little(x))
+        return;
+    struct http2_conn *h = x->conn->h2;
+    struct http2_stream *slowest = h ? http2_stream_slowest(h) : NULL;
+    if (slowest && slowest->line.event_bytes > x->line->event_bytes)
+        http2_stream_give_up(slowest);
+    else
+        http_event_give_up(x);
+}
+
 void http_event_response(struct http_exchange *x, struct response *r)
 {
     struct http_exchange *event = new_event(x, r);
     event_done(x, event, http_flat_prepare(r, &event->flat, &event->json_room));
-    if (takes_too_little(x))
-        http_event_give_up(x);
+    bound_events(x);
 }
 
 void http_event_text(struct http_exchange *x, char *text, size_t len)
@@ -106,12 +121,12 @@ void http_event_text(struct http_exchange *x, char *text, size_t len)
     struct http_exchange *event = new_event(x, NULL);
     event->event_bytes += len;
     x->conn->event_bytes += len;
+    x->line->event_bytes += len;
     http_exchange_own(event, text, len);
     event->body = text;
     event->body_len = len;
     event_done(x, event, NULL);
-    if (takes_too_little(x))
-        http_event_give_up(x);
+    bound_events(x);
 }
 
 void http_event_error(struct http_exchange *x, struct err *e)

@@ -12,8 +12,8 @@ struct http_out;
 struct response;
 
 /* What the events of a connection may take that its client does not read; past that, or where the
- * budget is spent and others need the room, its streams are ended with an error and their
- * requests cancelled. */
+ * budget is spent and others need the room, a stream is ended with an error and its request
+ * cancelled. If another stream of HTTP/2 holds more and is not read, that one is reset. */
 #define HTTP_EVENT_BYTES ((size_t)256 << 20)
 
 /* What is between the text of an event and the chunk that it is in. */

@@ -9,8 +9,10 @@
 #include "http/http_shard.h"
 #include "infer/request_text.h"
 #include "infer/response.h"
+#include "metrics/recent.h"
 #include "net/access.h"
 #include "net/turns.h"
+#include "server/server.h"
 #include "server/worker.h"
 #include "tracing/tracing.h"
 
@@ -22,8 +24,9 @@
 
 #define FAULT_ROOM 16u /* for the JSON around a message */
 
-/* The status of a request whose client did not wait for the answer. */
+/* The status of a request whose client did not wait for the answer, and of one that was cut. */
 #define CLIENT_WENT 499
+#define SERVER_WENT 503
 
 static const struct slab slab = {.kind = SLAB_HTTP_EXCHANGE,
                                  .object_bytes = sizeof(struct http_exchange)};
@@ -100,8 +103,8 @@ __attribute__((cold)) static void trace_ends(struct http_exchange *x)
 void http_exchange_free(struct http_exchange *x)
 {
     if (x->counted) {
-        x->status = CLIENT_WENT;
-        http_exchange_counted(x, 0);
+        x->status = x->cut ? SERVER_WENT : CLIENT_WENT;
+        http_exchange_counted(x, x->streamed);
     }
     if (x->trace)
         trace_ends(x);
@@ -112,6 +115,8 @@ void http_exchange_free(struct http_exchange *x)
         disown(x);
     if (x->conn)
         x->conn->event_bytes -= x->event_bytes;
+    if (x->conn && x->line)
+        x->line->event_bytes -= x->event_bytes;
     x->magic = 0;
     slab_free(&slab, x);
 }
@@ -234,8 +239,18 @@ void http_exchange_fault(struct http_exchange *x, uint16_t status, const char *m
     http_exchange_static(x, status, HTTP_JSON, text, write_fault(x, status, text, message, len));
 }
 
+/* Of an inference: one for a model, or by a route that is counted by model. */
+static void tell_recent(const struct http_exchange *x, const char *message)
+{
+    const struct http_exchange *asked = x->stream ? x->stream : x;
+    const struct http_shard *shard = asked->shard;
+    if (asked->model || shard->metrics->kind->routes[asked->route].model_slot >= 0)
+        recent_request(shard->worker->server->recent, asked->model, message);
+}
+
 void http_exchange_error(struct http_exchange *x, struct err *e)
 {
+    tell_recent(x, err_message(e));
     const struct http_service *service = x->shard->front->service;
     x->retry_secs = err_code(e) == STATUS_UNAVAILABLE ? err_retry_secs(e) : 0;
     uint16_t status = service->status ? service->status(x, e) : (uint16_t)status_http(err_code(e));

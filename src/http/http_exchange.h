@@ -69,6 +69,7 @@ struct http_exchange {
     bool framed;              /* HTTP/2: the connection knows where an answer ends */
     bool counted;             /* counted as a request in flight */
     bool begun;               /* of a stream: the event with the head was made */
+    bool cut;                 /* the server stops before it is answered */
     bool given_up;            /* of a stream: its client is too slow, no event follows */
     uint8_t part;             /* enum http_part */
     uint8_t route;            /* a route of the service; 0 = unknown */
@@ -78,7 +79,8 @@ struct http_exchange {
     struct helpers_job *job;
     struct list node;
     struct http_conn *conn; /* NULL: nobody waits for the answer any more */
-    struct http_line *line; /* whose answer it is; valid as long as conn */
+    /* whose answer it is; valid as long as conn. NULL: the stream of HTTP/2 has handed it on */
+    struct http_line *line;
     struct http_shard *shard;
     struct access *access;        /* data for the access log; NULL = the log is off */
     struct tracing_record *trace; /* NULL = it is not traced */

@@ -4,6 +4,7 @@
 #include "http/http2_conn.h"
 #include "http/http_conn.h"
 #include "http/http_cors.h"
+#include "http/http_cut.h"
 #include "http/http_shard.h"
 #include "net/door.h"
 #include "net/forward.h"
@@ -163,8 +164,12 @@ static void on_drain(struct mail *m)
 static void on_kill(struct mail *m)
 {
     struct http_shard *s = LIST_ITEM(m, struct http_shard, kill_mail);
+    unsigned cut = 0;
     LIST_EACH (it, &s->conns)
-        http_conn_kill(LIST_ITEM(it, struct http_conn, node));
+        cut += http_cut_conn(LIST_ITEM(it, struct http_conn, node));
+    mutex_lock(&s->front->lock);
+    s->front->cut += cut;
+    mutex_unlock(&s->front->lock);
     http_front_settle(s->front, true);
 }
 
@@ -190,10 +195,10 @@ static bool wait_empty(struct http_front *f, time_ns until)
     return true;
 }
 
-void http_front_stop(struct http_front *f, time_ns until)
+unsigned http_front_stop(struct http_front *f, time_ns until)
 {
     if (!f || f->stopped)
-        return;
+        return 0;
     f->stopped = true;
     listener_stop(f->listener);
     mutex_lock(&f->lock);
@@ -202,9 +207,11 @@ void http_front_stop(struct http_front *f, time_ns until)
         http_front_post_all(f, true);
         wait_empty(f, TIME_NEVER);
     }
+    unsigned cut = f->cut;
     mutex_unlock(&f->lock);
     helpers_free(f->helpers);
     f->helpers = NULL;
+    return cut;
 }
 
 void http_front_free(struct http_front *f)

@@ -35,10 +35,11 @@ uint16_t http_front_port(const struct http_front *f);
 unsigned http_front_connections(const struct http_front *f);
 
 /* http_front_stop - stop accepting, close connections that wait for a request, let the others
- * finish their requests until `until`, then close the rest. On return there is no connection;
- * answers for closed connections are dropped. Blocks: not for worker threads; the workers must
- * run. NULL, and a second call, are fine. */
-void http_front_stop(struct http_front *f, time_ns until);
+ * finish their requests until `until`, then cut the rest: http_cut.h. On return there is no
+ * connection; answers for closed connections are dropped. Blocks: not for worker threads; the
+ * workers must run. NULL, and a second call, are fine.
+ * returns  how many requests were cut */
+unsigned http_front_stop(struct http_front *f, time_ns until);
 
 /* http_front_free - free it after http_front_stop. NULL is fine. */
 void http_front_free(struct http_front *f);

@@ -75,6 +75,7 @@ struct http_front {
     struct mutex lock;
     struct mutex_cond settled;
     unsigned mails; /* messages to shards in flight; guarded by lock */
+    unsigned cut;   /* requests that were cut; guarded by lock */
     bool stopped;
 };
 

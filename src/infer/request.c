@@ -68,6 +68,14 @@ static void *request_grow(struct arena *a, void *items, uint32_t count, uint32_t
     return copy;
 }
 
+uint64_t request_input_bytes(const struct request *r)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < r->input_count; i++)
+        bytes += r->inputs[i].byte_size;
+    return bytes;
+}
+
 struct tensor_input *request_add_input(struct request *r, const char *name, size_t name_len,
                                        enum datatype datatype, const int64_t *shape, uint32_t rank,
                                        const struct tensor_piece *pieces, uint32_t piece_count)
@@ -295,8 +303,10 @@ bool request_is_overrun(const struct request *r)
 
 bool request_overruns(struct request *r)
 {
-    if (!r->bounded || request_is_overrun(r))
-        return r->bounded;
+    if (!r->bounded)
+        return false;
+    if (request_is_overrun(r) || atomic_load_explicit(&r->cancelled, memory_order_relaxed))
+        return true;
     uint32_t sent = atomic_load_explicit(&r->sent_refs, memory_order_relaxed);
     size_t spare = sent > BURST ? budget_limit() / 4 : 0;
     if (!sent || budget_account_room(r->arena.account, spare))

@@ -169,7 +169,8 @@ struct request {
     bool memory_shared;
     bool bounded; /* see request_bound */
     bool gap;     /* only fills a row of a batch: nobody waits for it, and statistics skip it */
-    /* Execute was called with it, so the server makes sure that it gets a final response */
+    /* Execute was called with it, so the server makes sure that it gets a final response. Of an
+     * ensemble: with the request of a step that answered */
     bool with_backend;
     /* how many of the references belong to factories; guarded by infer/factory.c */
     uint32_t factories;
@@ -203,6 +204,9 @@ struct tensor_input *request_add_input(struct request *r, const char *name, size
 /* request_add_output - ask for an output; its name is copied. Returns false if there are
  * REQUEST_MAX_TENSORS already. request_prepare reports unknown or repeated names. */
 bool request_add_output(struct request *r, const char *name, size_t name_len);
+
+/* request_input_bytes - the sum of all inputs. */
+uint64_t request_input_bytes(const struct request *r);
 
 /* request_place_output - put the output of this name into memory of the client's.
  * output  borrowed until the request is freed, like data */
@@ -261,8 +265,9 @@ bool request_has_sent(const struct request *r);
 
 /* request_bound - a client that can stop reading will get the responses: while its account has no
  * room, responses that are sent before others were taken are dropped, all but the final one, and
- * the request counts as cancelled. Before submission; whoever gets the responses asks
- * request_is_overrun with each.
+ * the request counts as cancelled. So are those of a request that was cancelled: a model that does
+ * not look at that must not fill the loop's mail. Before submission; whoever gets the responses
+ * asks request_is_overrun with each.
  * request_overruns - whether a response is to be dropped so. Any thread. */
 void request_bound(struct request *r);
 bool request_overruns(struct request *r);

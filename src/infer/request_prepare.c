@@ -5,6 +5,7 @@
 #include "infer/request.h"
 
 #include "base/map.h"
+#include "infer/on_host.h"
 #include "model/config.h"
 #include "model/shape.h"
 
@@ -262,24 +263,26 @@ static struct err *make_private(struct request *r, struct tensor_input *in)
 {
     void *copy;
     struct err *e = request_keep(r, in->byte_size, &copy);
+    if (!e)
+        e = on_host_copy(in, copy);
     if (e)
         return e;
     struct tensor_piece *piece = arena_alloc(&r->arena, sizeof(*piece));
     *piece = (struct tensor_piece){.data = copy, .size = in->byte_size, .memory = BUF_MEMORY_CPU};
-    for (uint32_t i = 0; i < in->piece_count; copy = (char *)copy + in->pieces[i++].size)
-        if (in->pieces[i].size)
-            memcpy(copy, in->pieces[i].data, in->pieces[i].size);
     in->pieces = piece;
     in->piece_count = 1;
     in->shared = false;
     return NULL;
 }
 
-/* The inputs of a step are not marked themselves; those with strings were copied for the whole. */
+/* The inputs of a step are not marked themselves; those with strings were copied for the whole.
+ * What lies on a GPU cannot be read where it lies. */
 static bool must_be_private(const struct tensor_input *in, const struct model_io *io)
 {
-    return in->byte_size && ((in->shared && in->datatype == DATATYPE_BYTES) ||
-                             (in->request->memory_shared && io->shape_tensor));
+    bool is_read = in->datatype == DATATYPE_BYTES || io->shape_tensor;
+    return in->byte_size && is_read &&
+           ((in->shared && in->datatype == DATATYPE_BYTES) ||
+            (in->request->memory_shared && io->shape_tensor) || !on_host_is(in));
 }
 
 static struct err *check_size(struct request *r, struct tensor_input *in, const struct model_io *io)

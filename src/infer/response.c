@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/slab.h"
+#include "gpu/gpu_memory.h"
 #include "infer/allocator.h"
 #include "infer/first_response.h"
 #include "infer/request.h"
@@ -248,14 +249,34 @@ struct err *response_output_memory(struct response *r, struct tensor_output *out
                : response_output_buffer(r, output, byte_size);
 }
 
+/* The output of a step of an ensemble is for the next step, so it may stay on the GPU. Answers of
+ * the front ends begin on the host. False where there is no room: the host has to do. */
+static bool stays_on_gpu(struct response *r, struct tensor_output *output, uint64_t byte_size,
+                         int64_t device)
+{
+    if (!r->request->parent || !byte_size)
+        return false;
+    struct err *e = gpu_memory_buf(device, byte_size, &output->buf);
+    if (e) {
+        err_free(e);
+        return false;
+    }
+    output->data = output->buf->data;
+    output->byte_size = byte_size;
+    output->memory = BUF_MEMORY_GPU;
+    output->device = device;
+    return true;
+}
+
 struct err *response_output_memory_for_backend(struct response *r, struct tensor_output *output,
                                                uint64_t byte_size, enum buf_memory memory,
                                                int64_t device)
 {
     struct err *e = NULL;
-    return take_given(r, output, byte_size, memory, device, &e)
-               ? e
-               : response_output_buffer_for_backend(r, output, byte_size);
+    if (take_given(r, output, byte_size, memory, device, &e) ||
+        (memory == BUF_MEMORY_GPU && stays_on_gpu(r, output, byte_size, device)))
+        return e;
+    return response_output_buffer_for_backend(r, output, byte_size);
 }
 
 static void response_hand_over(struct mail *m)
@@ -324,6 +345,20 @@ static bool keeps_back(const struct response_batch *b, const struct response *r)
     return (r->flags & RESPONSE_FINAL) && (b->all || !request_is_of_many(r->request));
 }
 
+/* Responses of a request of which earlier ones wait go behind those; there may be thousands. */
+static bool follows_others(const struct response *r)
+{
+    return request_has_sent(r->request);
+}
+
+static void response_post(struct loop *home, struct mail *first, struct mail *last, bool follow)
+{
+    if (follow)
+        loop_post_many(home, first, last);
+    else
+        loop_post(home, first, last);
+}
+
 void response_pass_on(struct response *r)
 {
     struct response_batch *b = open_batch && keeps_back(open_batch, r) ? open_batch : NULL;
@@ -334,7 +369,7 @@ void response_pass_on(struct response *r)
     } else if (!home) {
         response_hand_over(&r->mail);
     } else {
-        loop_post(home, &r->mail, &r->mail);
+        response_post(home, &r->mail, &r->mail, follows_others(r));
     }
 }
 
@@ -363,17 +398,21 @@ static struct loop *home_of(struct mail *m)
     return ((struct response *)m)->request->home;
 }
 
-/* Takes the first responses of the list that go to the same loop. Batches come from few loops,
- * so this takes many at once. */
-static struct mail *cut_run(struct mail **list, struct mail **ret_last)
+/* Takes the first responses of the list that go the same way to the same loop. Batches come from
+ * few loops, so this takes many at once. Whether a response follows others is asked once: they
+ * may be gone meanwhile, and then it must not overtake what was posted with it. */
+static struct mail *cut_run(struct mail **list, struct mail **ret_last, bool *ret_follow)
 {
     struct mail *first = *list;
     struct mail *last = first;
-    while (last->next && home_of(last->next) == home_of(first))
+    bool follow = follows_others((struct response *)first);
+    while (last->next && home_of(last->next) == home_of(first) &&
+           follows_others((struct response *)last->next) == follow)
         last = last->next;
     *list = last->next;
     last->next = NULL;
     *ret_last = last;
+    *ret_follow = follow;
     return first;
 }
 
@@ -382,8 +421,8 @@ static struct mail *cut_run(struct mail **list, struct mail **ret_last)
  * them. */
 static void deliver_here(struct mail *m, struct loop *home)
 {
-    if (home && request_has_sent(((struct response *)m)->request))
-        loop_post(home, m, m);
+    if (home && follows_others((struct response *)m))
+        loop_post_many(home, m, m);
     else
         m->deliver(m);
 }
@@ -393,10 +432,11 @@ static void deliver_list(struct mail *list, const struct loop *here)
 {
     while (list) {
         struct mail *last;
-        struct mail *first = cut_run(&list, &last);
+        bool follow;
+        struct mail *first = cut_run(&list, &last, &follow);
         struct loop *home = home_of(first);
         if (home && home != here) {
-            loop_post(home, first, last);
+            response_post(home, first, last, follow);
             continue;
         }
         while (first) {

@@ -98,7 +98,8 @@ struct err *response_output_memory(struct response *r, struct tensor_output *out
                                    uint64_t byte_size);
 
 /* response_output_memory_for_backend - the same as response_output_buffer_for_backend.
- * memory, device  where the backend would like it; the output tells where it is */
+ * memory, device  where the backend would like it; the output tells where it is. Without an
+ *                 allocator, only outputs of an ensemble's steps stay on a GPU */
 struct err *response_output_memory_for_backend(struct response *r, struct tensor_output *output,
                                                uint64_t byte_size, enum buf_memory memory,
                                                int64_t device);

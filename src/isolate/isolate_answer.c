@@ -160,10 +160,10 @@ static void last_mail_arrived(struct mail *m)
     mutex_unlock(&l->lock);
 }
 
-/* Slows the process down to the speed of the loop. Responses of a decoupled model wait in the
- * loop's mailbox, and a process could send them faster than the loop handles them. So after a
- * number of responses, the thread that reads from the process waits for the loop. Such a model
- * never runs on a loop. */
+/* Slows the process down to the speed of the loop. Responses of a decoupled model wait for the
+ * loop (loop_post_many), and a process could send them faster than the loop handles them. So
+ * after a number of responses, the thread that reads from the process waits for the loop. Such a
+ * model never runs on a loop. */
 static void keep_pace(struct isolate_answer *a, uint32_t flags)
 {
     const struct request *r = a->request;
@@ -176,7 +176,7 @@ static void keep_pace(struct isolate_answer *a, uint32_t flags)
     struct last_mail l = {.mail.deliver = last_mail_arrived};
     mutex_init(&l.lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&l.changed);
-    loop_post(home, &l.mail, &l.mail);
+    loop_post_many(home, &l.mail, &l.mail);
     mutex_lock(&l.lock);
     while (!l.there)
         mutex_cond_wait(&l.changed, &l.lock);

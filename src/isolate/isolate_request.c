@@ -1,6 +1,7 @@
 #include "isolate/isolate_request.h"
 
 #include "base/mem.h"
+#include "infer/on_host.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "isolate/isolate_answer.h"
@@ -21,20 +22,13 @@ static uint64_t align(uint64_t n)
     return (n + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
 }
 
-/* The bytes of all inputs, each aligned. */
+/* The bytes of all inputs, each aligned. The process gets them in memory of the host. */
 static struct err *isolate_request_measure(const struct isolate_session *s, const struct request *r,
                                            uint64_t *ret)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < r->input_count; i++) {
         const struct tensor_input *in = &r->inputs[i];
-        for (uint32_t k = 0; k < in->piece_count; k++)
-            if (in->pieces[k].memory == BUF_MEMORY_GPU)
-                return err_new(STATUS_UNSUPPORTED,
-                               "%s: input '%s' lies in the memory of a GPU, which its "
-                               "process cannot "
-                               "reach",
-                               s->model, in->name);
         if (__builtin_add_overflow(sum, align(in->byte_size), &sum))
             return err_new(STATUS_INVALID_ARG, "%s: the inputs are too large", s->model);
     }
@@ -103,7 +97,9 @@ static struct err *put_one(struct isolate_session *s, struct strbuf *sb, struct 
     uint64_t bytes = 0;
     uint64_t offset = 0;
     size_t before = sb->len;
-    struct err *e = isolate_request_measure(s, r, &bytes);
+    struct err *e = on_host_inputs(r);
+    if (!e)
+        e = isolate_request_measure(s, r, &bytes);
     bool shared = bytes > ISOLATE_INLINE_BYTES;
     if (!e && shared)
         e = isolate_session_take(s, bytes, &offset);

@@ -197,6 +197,13 @@ void front_metrics_model_left(uint32_t id)
     mutex_unlock(&lock);
 }
 
+void front_metrics_model_name(uint32_t id, char *to, size_t size)
+{
+    mutex_lock(&lock);
+    snprintf(to, size, "%s", id ? models[id - 1]->name : "");
+    mutex_unlock(&lock);
+}
+
 static const char *code_name(bool grpc, unsigned c, char *room, size_t room_bytes)
 {
     if (grpc)

@@ -90,6 +90,10 @@ uint32_t front_metrics_model_id(const char *name);
  * counted later counts for the other name. id 0 is fine. Any thread; takes a lock. */
 void front_metrics_model_left(uint32_t id);
 
+/* front_metrics_model_name - the name of a number, cut to size - 1 bytes; "" for 0. Any thread;
+ * takes a lock. */
+void front_metrics_model_name(uint32_t id, char *to, size_t size);
+
 /* front_metrics_read - collect all counters for the page. Any thread.
  * process  fronts and requests are set; free them with front_metrics_read_free */
 void front_metrics_read(struct metrics_process *process);

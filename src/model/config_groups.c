@@ -6,7 +6,6 @@
 #include "model/config_platform.h"
 #include "proto/model_config.pb-c.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,11 +63,32 @@ static void add_group(Inference__ModelConfig *p, const struct config_groups_mach
     }
 }
 
+/* False if the backend says that it runs elsewhere only. */
+static bool runs_on_gpus(const struct config_groups_wish *wishes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (wishes[i].kind == KIND(GPU) || wishes[i].kind == KIND(AUTO))
+            return true;
+    return count == 0;
+}
+
+bool config_groups_ask(const Inference__ModelConfig *proto, const struct config_groups_wish *wishes,
+                       size_t wish_count)
+{
+    bool any = runs_on_gpus(wishes, wish_count);
+    bool asks = proto->n_instance_group == 0 && any;
+    for (size_t i = 0; i < proto->n_instance_group; i++) {
+        int kind = (int)proto->instance_group[i]->kind;
+        asks = asks || kind == KIND(GPU) || (kind == KIND(AUTO) && any);
+    }
+    return asks && !is_ensemble(proto);
+}
+
 static void settle_kind(Inference__ModelInstanceGroup *g, const struct config_groups_machine *m)
 {
     if ((int)g->kind != KIND(AUTO))
         return;
-    bool present = m->gpu_count > 0;
+    bool present = m->gpu_count > 0 && runs_on_gpus(m->wishes, m->wish_count);
     for (size_t i = 0; i < g->n_gpus; i++)
         present = present && has_gpu(m, g->gpus[i]);
     g->kind = present ? INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_GPU

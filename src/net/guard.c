@@ -28,8 +28,7 @@ static void guard_note_key(const struct guard *g, struct guard_seen *seen, const
 {
     while (len && (key[len - 1] == ' ' || key[len - 1] == '\t'))
         len--;
-    keys_rights rights = keys_rights_of(g->keys, key, len);
-    seen->shown = true;
+    keys_rights rights = seen->shown++ < GUARD_MOST_KEYS ? keys_rights_of(g->keys, key, len) : 0;
     seen->unknown |= !rights;
     seen->lacks |= ~rights;
 }

@@ -13,6 +13,10 @@ struct strbuf;
 /* In gRPC the configured header name must have this prefix. */
 #define GUARD_GRPC_PREFIX "triton-grpc-protocol-"
 
+/* The most keys of a request that are looked up, because each is compared with every key of the
+ * server: one more is one that does not exist. */
+#define GUARD_MOST_KEYS 8u
+
 struct guard {
     const struct options_restrictions *restrictions; /* NULL = none */
     const char *prefix; /* of their headers' names: GUARD_GRPC_PREFIX, or "" */
@@ -24,7 +28,7 @@ struct guard {
  * have to be right: a proxy in front could have looked at another one. */
 struct guard_seen {
     bool right, wrong; /* of the restricted interface */
-    bool shown;        /* a key, */
+    unsigned shown;    /* keys, */
     bool unknown;      /* one that does not exist, */
     keys_rights lacks; /* and what one of them does not open */
 };

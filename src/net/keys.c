@@ -147,6 +147,11 @@ static struct err *keys_load(struct keys *k)
             *next++ = '\0';
         e = err_wrap(keys_read_line(t, line), "%s:%u", k->path, number);
     }
+    if (!e && !t->count && !t->open)
+        e = err_new(STATUS_INVALID_ARG,
+                    "%s: expected lines of a key and its categories, or of - and those that are "
+                    "open without a key; found none",
+                    k->path);
     if (e) {
         keys_table_unref(t);
         return err_wrap(e, "option --api-keys");
@@ -184,7 +189,7 @@ void keys_look(struct keys *k, bool now)
     if (!stamp_watch_due(&k->watch, stamp_file(k->path), now))
         return;
     struct err *e = keys_load(k);
-    if (e)
+    if (stamp_watch_read(&k->watch, e))
         LOG_ERROR("the API keys stay as they are: %s", err_message(e));
     err_free(e);
 }

@@ -26,8 +26,8 @@ typedef uint32_t keys_rights;
 struct err *keys_new(const char *path, struct keys **ret);
 
 /* keys_look - read the file again if it has changed, and is at rest since the last look. Where
- * it cannot be used, a line of the log says why and nothing changes. Blocks: one thread, no
- * loop. NULL is fine.
+ * it cannot be used, a line of the log says why, nothing changes, and each look tries again.
+ * Blocks: one thread, no loop. NULL is fine.
  * now  do not wait for the next look */
 void keys_look(struct keys *k, bool now);
 

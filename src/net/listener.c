@@ -11,6 +11,7 @@
 #include "server/server.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,8 @@
 #define ACCEPTS_WARILY   4    /* per turn, in the slow lane */
 #define ACCEPTS_AT_END   4096 /* of the backlog when the listener stops */
 #define BACK_OFF         TIME_MS(100)
+
+#define RAISE_IT "raise the limit (ulimit -n 65536, LimitNOFILE=65536 of a systemd unit)"
 
 /* The watch of one worker. */
 struct watch {
@@ -111,8 +114,12 @@ static bool take_place(struct listener *l)
     if (quota_take(l->kept, before) && before < l->max_connections)
         return true;
     give_place(l);
-    LOG_WARN("connection refused: %u are open on %s, and there is no place for more", before,
-             l->name);
+    if (before >= l->max_connections)
+        LOG_WARN("connection refused: %u are open on %s, which takes no more", before, l->name);
+    else
+        LOG_WARN("connection refused: %u are open on %s, and this process may open %" PRIu64
+                 " files: " RAISE_IT,
+                 before, l->name, quota_files());
     return false;
 }
 
@@ -155,7 +162,8 @@ static void listener_look_again(struct loop_timer *t)
 /* The connection stays in the backlog. Looking at it again at once would only spin. */
 static void back_off(struct watch *w, int error)
 {
-    LOG_WARN("accepting a connection on %s: %s", w->listener->name, strerror(error));
+    LOG_WARN("accepting a connection on %s: %s%s", w->listener->name, strerror(error),
+             error == EMFILE ? ": " RAISE_IT : "");
     loop_del(w->worker->loop, &w->fd);
     w->added = false;
     loop_timer_set(w->worker->loop, &w->again, loop_now(w->worker->loop) + BACK_OFF);

@@ -7,9 +7,10 @@
 
 #define SHARES 8
 
-static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards listeners and total */
+static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards listeners, total and files */
 static unsigned listeners;
 static int64_t total;
+static uint64_t files; /* that the process may open */
 
 /* Shared places that are not taken. Relaxed: only a limit. Below 0 while connections are being
  * refused. */
@@ -18,6 +19,7 @@ static _Atomic(int64_t) left;
 static int64_t places_there_are(void)
 {
     struct process_fds fds = process_fds();
+    files = fds.max;
     if (fds.max > UINT32_MAX)
         return UINT32_MAX;
     int64_t room = (int64_t)fds.max - (int64_t)fds.open;
@@ -56,6 +58,14 @@ uint64_t quota_places(void)
     int64_t places = listeners ? total : 0;
     mutex_unlock(&lock);
     return (uint64_t)places;
+}
+
+uint64_t quota_files(void)
+{
+    mutex_lock(&lock);
+    uint64_t most = files;
+    mutex_unlock(&lock);
+    return most;
 }
 
 bool quota_take(uint32_t kept, uint32_t before)

@@ -18,6 +18,10 @@ void quota_close(uint32_t kept);
  * begins. Any thread. */
 uint64_t quota_places(void);
 
+/* quota_files - how many files the process might open when the first listener began. Any
+ * thread. */
+uint64_t quota_files(void);
+
 /* quota_take - a listener has counted one more connection. Returns false if there is no place
  * for it: the caller then refuses it, counts it down again, and gives its place back like any
  * other. So the result depends only on the counts, whichever connection ends first.

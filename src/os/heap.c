@@ -3,7 +3,6 @@
 #include "os/thread.h"
 
 #include <malloc.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define HEAPS      2
@@ -58,10 +57,15 @@ static bool ours; /* true after heap_begin; written before there is another thre
 
 void heap_begin(void)
 {
+    ours = true;
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
-    ours = mallopt(M_ARENA_MAX, HEAPS);
-    if (ours)
+    if (mallopt(M_ARENA_MAX, HEAPS))
         grow_second_heap();
+}
+
+bool heap_is_own(void)
+{
+    return ours;
 }
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -1,5 +1,6 @@
 #pragma once
 /* The heap of the process: that of the C library, or that of an address sanitizer. */
+#include <stdbool.h>
 #include <stddef.h>
 
 /* heap_begin - configure the heap: few arenas that return memory early, so that the memory of a
@@ -7,6 +8,9 @@
  * belongs to the server, because a library must not change its host's heap, and before a second
  * thread is started. Does nothing under a sanitizer, which has its own heap. */
 void heap_begin(void);
+
+/* heap_is_own - true after heap_begin: the process belongs to the server. */
+bool heap_is_own(void);
 
 /* heap_free_bytes - free bytes in the heap, including those whose pages were given back. Any
  * thread. */

@@ -14,10 +14,12 @@
 
 #define EVENTS_PER_TURN 128
 
+_Static_assert(LOOP_BELL == ((uint32_t)EPOLLIN | (uint32_t)EPOLLET), "as loop.h says");
+
 struct loop {
     int epoll_fd;
     struct loop_fd wake; /* eventfd that other threads write to when the loop sleeps */
-    struct mailbox mail;
+    struct mailbox mail, many;
     struct loop_lane busy, slow;
     struct timer_heap timers;
     struct list later[LOOP_PHASES];
@@ -49,6 +51,7 @@ struct err *loop_new(struct loop **ret)
     l->wake.fd = -1;
     l->wake.ready = on_wake;
     mailbox_init(&l->mail);
+    mailbox_init(&l->many);
     for (int i = 0; i < LOOP_PHASES; i++)
         list_init(&l->later[i]);
     l->now = clock_now_ns();
@@ -84,7 +87,7 @@ static int epoll_of(const struct loop *l, const struct loop_fd *w)
 
 static bool has_spare(const struct loop *l)
 {
-    return !list_empty(&l->later[LOOP_PHASE_SPARE]);
+    return !list_empty(&l->later[LOOP_PHASE_SPARE]) || mailbox_waits(&l->many);
 }
 
 static bool open_lane(struct loop *l, enum loop_lane_id lane)
@@ -120,6 +123,11 @@ void loop_del(struct loop *l, struct loop_fd *w)
     for (int i = 0; i < l->event_count; i++)
         if (l->events[i].data.ptr == w)
             l->events[i].data.ptr = NULL;
+}
+
+void loop_del_from_elsewhere(struct loop *l, const struct loop_fd *w)
+{
+    CHECK(epoll_ctl(epoll_of(l, w), EPOLL_CTL_DEL, w->fd, NULL) == 0);
 }
 
 void loop_move(struct loop *l, struct loop_fd *w, enum loop_lane_id lane)
@@ -159,13 +167,24 @@ void loop_task_cancel(struct loop_task *t)
     list_remove(&t->node);
 }
 
-void loop_post(struct loop *l, struct mail *first, struct mail *last)
+static void loop_post_to(const struct loop *l, struct mailbox *box, struct mail *first,
+                         struct mail *last)
 {
-    if (!mailbox_push(&l->mail, first, last))
+    if (!mailbox_push(box, first, last))
         return;
     uint64_t one = 1;
     ssize_t ignored = write(l->wake.fd, &one, sizeof(one));
     (void)ignored;
+}
+
+void loop_post(struct loop *l, struct mail *first, struct mail *last)
+{
+    loop_post_to(l, &l->mail, first, last);
+}
+
+void loop_post_many(struct loop *l, struct mail *first, struct mail *last)
+{
+    loop_post_to(l, &l->many, first, last);
 }
 
 static void stop_noted(struct mail *m)
@@ -202,10 +221,11 @@ static int wait_ms(const struct loop *l)
 static void wait_for_events(struct loop *l)
 {
     int timeout = has_spare(l) ? 0 : wait_ms(l);
-    if (timeout != 0 && !mailbox_may_sleep(&l->mail))
+    if (timeout != 0 && (!mailbox_may_sleep(&l->mail) || !mailbox_may_sleep(&l->many)))
         timeout = 0;
     l->event_count = epoll_wait(l->epoll_fd, l->events, EVENTS_PER_TURN, timeout);
     mailbox_awake(&l->mail);
+    mailbox_awake(&l->many);
     l->now = clock_now_ns();
 }
 
@@ -252,10 +272,13 @@ static void run_spare(struct loop *l)
     int handled = 0;
     do {
         struct list *node = list_pop(&l->later[LOOP_PHASE_SPARE]);
+        if (!node)
+            break;
         struct loop_task *t = LIST_ITEM(node, struct loop_task, node);
         t->run(t);
         handled++;
-    } while (has_spare(l) && handled < LOOP_LANE_EVENTS && clock_now_ns() < end);
+    } while (handled < LOOP_LANE_EVENTS && clock_now_ns() < end);
+    mailbox_deliver_until(&l->many, end);
     run_later(l);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 /* An event loop on epoll: descriptors, timers, messages from other threads, and tasks at the end
- * of a turn. One thread runs a loop. Only loop_post and loop_stop may be called by other threads
- * (all functions may be called before the loop runs).
+ * of a turn. One thread runs a loop. Only loop_post, loop_stop and loop_del_from_elsewhere may be
+ * called by other threads (all functions may be called before the loop runs).
  *
  * A turn: wait; ready descriptors; messages; due timers; then the tasks of each phase in order;
  * then some descriptors of the busy lane, some tasks of phase SPARE and sometimes some
@@ -48,6 +48,10 @@ struct loop_timer {
         0, 0, (fn)          \
     }
 
+/* EPOLLIN | EPOLLET, for watching an eventfd: called once for each time that it is written to, and
+ * once where that was before it was added. */
+#define LOOP_BELL (1u | 1u << 31)
+
 enum loop_phase {
     LOOP_PHASE_SUBMIT,
     LOOP_PHASE_FLUSH,
@@ -81,6 +85,10 @@ struct err *loop_add(struct loop *l, struct loop_fd *w, uint32_t events);
 void loop_mod(struct loop *l, struct loop_fd *w, uint32_t events);
 void loop_del(struct loop *l, struct loop_fd *w);
 
+/* loop_del_from_elsewhere - loop_del by another thread: w->ready may still be called in the turn
+ * that the loop is in. */
+void loop_del_from_elsewhere(struct loop *l, const struct loop_fd *w);
+
 /* loop_move - move w to another lane. If the system has no descriptor for that lane, w stays
  * where it is. */
 void loop_move(struct loop *l, struct loop_fd *w, enum loop_lane_id lane);
@@ -97,8 +105,12 @@ void loop_later(struct loop *l, enum loop_phase phase, struct loop_task *t);
 void loop_task_cancel(struct loop_task *t);
 
 /* loop_post - deliver messages first..last (linked by next, oldest first) on the loop's thread.
- * Any thread. */
+ * Any thread.
+ * loop_post_many - the same for messages of which somebody may post thousands at once. They are
+ * delivered in their order when phase SPARE has its turn, so that others do not wait for all of
+ * them. Their order with those of loop_post is not kept. */
 void loop_post(struct loop *l, struct mail *first, struct mail *last);
+void loop_post_many(struct loop *l, struct mail *first, struct mail *last);
 
 /* loop_now - the time at which this turn began; cheap. */
 time_ns loop_now(const struct loop *l);

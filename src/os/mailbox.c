@@ -2,10 +2,13 @@
 
 #include <stddef.h>
 
+#define BETWEEN_LOOKS 8 /* messages that are handled between two looks at the clock */
+
 void mailbox_init(struct mailbox *b)
 {
     atomic_init(&b->head, NULL);
     atomic_init(&b->asleep, false);
+    b->taken = NULL;
 }
 
 /* Links first..last (oldest first) the other way round, newest first; the last one then links to
@@ -37,19 +40,46 @@ bool mailbox_push(struct mailbox *b, struct mail *first, struct mail *last)
     return atomic_load(&b->asleep) && atomic_exchange(&b->asleep, false);
 }
 
-bool mailbox_deliver(struct mailbox *b)
+/* Takes what was posted so far, oldest first; NULL = nothing. */
+static struct mail *mailbox_take(struct mailbox *b)
 {
     if (!atomic_load_explicit(&b->head, memory_order_relaxed))
-        return false;
-    struct mail *newest = atomic_exchange_explicit(&b->head, NULL, memory_order_acquire);
+        return NULL;
     struct mail *ignored;
-    struct mail *m = reverse(newest, &ignored);
+    return reverse(atomic_exchange_explicit(&b->head, NULL, memory_order_acquire), &ignored);
+}
+
+bool mailbox_deliver(struct mailbox *b)
+{
+    struct mail *m = mailbox_take(b);
+    if (!m)
+        return false;
     while (m) {
         struct mail *next = m->next;
         m->deliver(m);
         m = next;
     }
     return true;
+}
+
+void mailbox_deliver_until(struct mailbox *b, time_ns end)
+{
+    do {
+        for (int i = 0; i < BETWEEN_LOOKS; i++) {
+            if (!b->taken)
+                b->taken = mailbox_take(b);
+            struct mail *m = b->taken;
+            if (!m)
+                return;
+            b->taken = m->next;
+            m->deliver(m);
+        }
+    } while (clock_now_ns() < end);
+}
+
+bool mailbox_waits(const struct mailbox *b)
+{
+    return b->taken || atomic_load_explicit(&b->head, memory_order_relaxed);
 }
 
 bool mailbox_may_sleep(struct mailbox *b)

@@ -1,6 +1,8 @@
 #pragma once
 /* Messages from any thread to one thread: an intrusive stack. Senders push; the owner takes all
  * at once. Lock free. The order of each sender's messages is kept. */
+#include "os/clock.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -13,6 +15,7 @@ struct mailbox {
     _Atomic(struct mail *) head; /* newest first; a push releases, the owner's exchange acquires */
     /* the owner is about to block; the thread that clears it must wake the owner */
     atomic_bool asleep;
+    struct mail *taken; /* the owner's: taken from the stack, not handled yet, oldest first */
 };
 
 void mailbox_init(struct mailbox *b);
@@ -24,6 +27,12 @@ bool mailbox_push(struct mailbox *b, struct mail *first, struct mail *last);
 /* mailbox_deliver - handle every message posted so far, oldest first. Returns true if there was
  * one. Owner only. */
 bool mailbox_deliver(struct mailbox *b);
+
+/* mailbox_deliver_until - handle messages, oldest first, until there are none or this time has
+ * come; a few at least. Owner only.
+ * mailbox_waits - true if there are messages. Owner only. */
+void mailbox_deliver_until(struct mailbox *b, time_ns end);
+bool mailbox_waits(const struct mailbox *b);
 
 /* mailbox_may_sleep - the owner wants to block. Returns false if a message came, so that it must
  * not block. Owner only; call mailbox_awake afterwards. */

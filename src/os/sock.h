@@ -69,5 +69,6 @@ void sock_probe(int fd);
 
 /* sock_discard - read and drop at most `most` bytes. Closing a TCP socket with unread bytes
  * resets the connection, and the peer may then not receive the last answer. */
+#define SOCK_DISCARD_BYTES ((size_t)1 << 20) /* of a client whose connection ends */
 void sock_discard(int fd, size_t most);
 void sock_close(int fd);

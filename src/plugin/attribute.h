@@ -22,6 +22,7 @@ struct attribute {
 void attribute_init(struct attribute *a);
 
 /* attribute_add_wish - add an instance group that the backend prefers.
+ * kind     a value of ModelInstanceGroup.Kind
  * devices  device_count device numbers, copied
  * errors   INVALID_ARG above the limits */
 struct err *attribute_add_wish(struct attribute *a, int kind, uint64_t count,

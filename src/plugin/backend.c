@@ -158,6 +158,18 @@ static bool promises(const struct plugin_backend *b, const char *symbol)
     return promise && *promise != 0;
 }
 
+/* Execution in two halves needs all four functions. */
+static void find_halves(struct plugin_backend *b)
+{
+    struct backend_entries *e = &b->entries;
+    *(void **)&e->bell = dl_symbol(b->dl, "nereid_instance_bell_v1");
+    *(void **)&e->begin = dl_symbol(b->dl, "nereid_instance_begin_v1");
+    *(void **)&e->look = dl_symbol(b->dl, "nereid_instance_look_v1");
+    *(void **)&e->finish = dl_symbol(b->dl, "nereid_instance_finish_v1");
+    if (!e->begin || !e->look || !e->finish)
+        e->bell = NULL;
+}
+
 static struct err *find_entries(struct plugin_backend *b)
 {
     struct backend_entries *e = &b->entries;
@@ -170,6 +182,7 @@ static struct err *find_entries(struct plugin_backend *b)
     *(void **)&e->instance_finalize = dl_symbol(b->dl, "TRITONBACKEND_ModelInstanceFinalize");
     *(void **)&e->execute = dl_symbol(b->dl, "TRITONBACKEND_ModelInstanceExecute");
     *(void **)&e->instance_inline = dl_symbol(b->dl, "nereid_instance_inline_v1");
+    find_halves(b);
     b->inline_ok = promises(b, "nereid_backend_inline_v1");
     b->fills_outputs = promises(b, "nereid_backend_fills_outputs_v1");
     if (!e->execute)
@@ -308,9 +321,9 @@ static struct err *plugin_backend_not_found(const struct search *s, const struct
     if (!*w->runtime)
         return err_new(STATUS_INVALID_ARG,
                        "unable to find backend library for backend '%s', try specifying runtime on "
-                       "the model configuration. "
-                       "Searched for %s in '%s', '%s' and '%s'; --backend-directory "
-                       "says where backends lie",
+                       "the model configuration. Name a backend that is installed, install this "
+                       "one, or say with --backend-directory where it lies. Searched for %s in "
+                       "'%s', '%s' and '%s'",
                        w->name, s->file, s->places[0], s->places[1], s->places[2]);
     struct strbuf places = STRBUF_INIT;
     for (size_t i = 0; i < s->count; i++)

@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "os/mutex.h"
 #include "plugin/attribute.h"
-#include "triton/core/tritonbackend.h"
+#include "triton/core/nereid_backend.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +29,11 @@ struct backend_entries {
     TRITONSERVER_Error *(*execute)(TRITONBACKEND_ModelInstance *, TRITONBACKEND_Request **,
                                    uint32_t);
     bool (*instance_inline)(TRITONBACKEND_ModelInstance *); /* NULL = inline_ok decides */
+    /* Execution in two halves, see nereid_backend.h; `bell` NULL = the backend has none of them. */
+    int (*bell)(TRITONBACKEND_ModelInstance *);
+    bool (*begin)(TRITONBACKEND_ModelInstance *, TRITONBACKEND_Request **, uint32_t);
+    enum nereid_progress (*look)(TRITONBACKEND_ModelInstance *);
+    void (*finish)(TRITONBACKEND_ModelInstance *);
     /* Used instead of execute by backends that are part of the server. It gets the requests
      * themselves; contract as instance_execute. */
     struct err *(*run)(struct plugin_instance *, struct request **, size_t);

@@ -139,7 +139,7 @@ static struct err *open_instance(struct plugin_instance *i)
     return e;
 }
 
-static TRITONSERVER_Error *instance_begin(TRITONBACKEND_ModelInstance *handle)
+static TRITONSERVER_Error *custom_begin_instance(TRITONBACKEND_ModelInstance *handle)
 {
     return (TRITONSERVER_Error *)open_instance(instance_check(handle));
 }
@@ -152,11 +152,21 @@ static TRITONSERVER_Error *instance_end(TRITONBACKEND_ModelInstance *handle)
     return NULL;
 }
 
+/* These libraries get tensors in the memory of the host alone. */
+static TRITONSERVER_Error *custom_backend_attribute(TRITONBACKEND_Backend *backend,
+                                                    TRITONBACKEND_BackendAttribute *attributes)
+{
+    (void)backend;
+    return (TRITONSERVER_Error *)attribute_add_wish(
+        attribute_check(attributes), INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_CPU, 0, NULL, 0);
+}
+
 const struct backend_builtin custom_backend = {
     .name = "custom",
-    .entries = {.model_initialize = model_begin,
+    .entries = {.attribute = custom_backend_attribute,
+                .model_initialize = model_begin,
                 .model_finalize = model_end,
-                .instance_initialize = instance_begin,
+                .instance_initialize = custom_begin_instance,
                 .instance_finalize = instance_end,
                 .run = custom_run},
 };

@@ -53,6 +53,10 @@ static struct err *plugin_instance_initialize(struct plugin_instance *i)
 static bool may_run_inline(struct plugin_instance *i)
 {
     const struct plugin_backend *b = i->model->backend;
+    if (b->entries.bell)
+        i->bell = b->entries.bell((TRITONBACKEND_ModelInstance *)i);
+    if (i->bell >= 0)
+        return true;
     if (!b->inline_ok || !b->entries.instance_inline)
         return b->inline_ok;
     return b->entries.instance_inline((TRITONBACKEND_ModelInstance *)i);
@@ -72,6 +76,7 @@ struct err *instance_new(struct plugin_model *model, struct stats *stats, const 
         .kind = kind,
         .device = device,
         .passive = group->passive,
+        .bell = -1,
         .group = copy_group(group),
         .policy = host_policy_new(policies, kind, device, group),
     };
@@ -175,6 +180,34 @@ const struct instance_again *instance_again(const struct plugin_instance *i, con
         if (i->again[k].handle == handle)
             return &i->again[k];
     return NULL;
+}
+
+bool instance_begin(struct plugin_instance *i, struct request **requests, size_t count)
+{
+    for (size_t k = 0; k < count; k++)
+        requests[k]->with_backend = true;
+    return i->model->backend->entries.begin((TRITONBACKEND_ModelInstance *)i,
+                                            make_handles(i, requests, count), (uint32_t)count);
+}
+
+enum nereid_progress instance_look(struct plugin_instance *i)
+{
+    struct plugin_instance *outer = current;
+    current = i;
+    enum nereid_progress progress =
+        i->model->backend->entries.look((TRITONBACKEND_ModelInstance *)i);
+    current = outer;
+    i->again_count = 0;
+    return progress;
+}
+
+void instance_finish(struct plugin_instance *i)
+{
+    struct plugin_instance *outer = current;
+    current = i;
+    i->model->backend->entries.finish((TRITONBACKEND_ModelInstance *)i);
+    current = outer;
+    i->again_count = 0;
 }
 
 struct err *instance_execute(struct plugin_instance *i, struct request **requests, size_t count)

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "os/clock.h"
 #include "plugin/usage.h"
-#include "triton/core/tritonserver.h"
+#include "triton/core/nereid_backend.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,7 +56,8 @@ struct plugin_instance {
     /* its Initialize was called, so Finalize will be called, even if it failed (as in the
      * reference) */
     bool begun;
-    bool inline_ok;      /* the backend promised that Execute is quick and does not block */
+    bool inline_ok;      /* the backend promised that Execute, or `begin`, does not block */
+    int bell;            /* rings for an execution that was begun; -1 = none is */
     void *state;         /* owned by the backend */
     void **handles;      /* room for the handles of a batch, twice */
     size_t handle_count; /* size of the batches that fit */
@@ -87,6 +88,15 @@ void instance_bind(const struct plugin_instance *i);
  * requests  `count` of them. The backend owns them if NULL is returned. After an error the
  *           caller owns them again, and those that the backend released are set to NULL */
 struct err *instance_execute(struct plugin_instance *i, struct request **requests, size_t count);
+
+/* instance_begin - begin to execute a batch, which instance_look or instance_finish ends; only with
+ * a bell. As instance_execute, but the requests must come again in instance_execute if it returns
+ * false.
+ * instance_look - send what has come of it; does not block.
+ * instance_finish - wait for its end. Blocks. */
+bool instance_begin(struct plugin_instance *i, struct request **requests, size_t count);
+enum nereid_progress instance_look(struct plugin_instance *i);
+void instance_finish(struct plugin_instance *i);
 
 /* instance_note_again - the backend gives a request back during the calling thread's execution,
  * to have it executed again. Call it before the request is rescheduled.

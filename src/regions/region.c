@@ -1,6 +1,7 @@
 #include "regions/region.h"
 
 #include "base/mem.h"
+#include "codec/pb_utf8.h"
 #include "os/shm.h"
 #include "os/shm_guard.h"
 #include "os/shm_named.h"
@@ -28,6 +29,9 @@ static struct err *no_memory(const char *key)
 
 static struct err *check_key(const char *name, const char *key)
 {
+    if (!pb_utf8_valid(key, strlen(key)))
+        return err_new(STATUS_INVALID_ARG,
+                       "cannot register shared memory region '%s': its key is not UTF-8", name);
     if (strlen(key) > REGION_MAX_NAME)
         return no_memory(key);
     if (strncmp(key + strspn(key, "/"), RESERVED, sizeof(RESERVED) - 1) == 0)

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "codec/pb_utf8.h"
 #include "os/mutex.h"
 #include "os/shm_guard.h"
 #include "regions/region.h"
@@ -82,12 +83,16 @@ static struct err *name_taken(struct regions_name name)
                    (int)name.len, name.text);
 }
 
+/* Both protocols tell names and keys to every client, as text. */
 static struct err *regions_check_name(struct regions_name name)
 {
-    if (name.len <= REGION_MAX_NAME && (!name.len || !memchr(name.text, 0, name.len)))
+    bool fits = name.len <= REGION_MAX_NAME;
+    if (fits && (!name.len || !memchr(name.text, 0, name.len)) &&
+        pb_utf8_valid(name.text, name.len))
         return NULL;
     return err_new(STATUS_INVALID_ARG,
-                   "the name of a shared memory region has at most %u bytes and no zero byte",
+                   "the name of a shared memory region has at most %u bytes and no zero byte, and "
+                   "is UTF-8",
                    REGION_MAX_NAME);
 }
 

@@ -1,6 +1,7 @@
 #include "repo/jobs.h"
 
 #include "base/mem.h"
+#include "os/dl_pages.h"
 #include "repo/follow.h"
 #include "repo/models.h"
 #include "repo/operate.h"
@@ -80,6 +81,11 @@ static void loader_main(void *arg)
         }
     }
     r->loader_count--;
+    bool last = !r->loader_count && !r->stopping;
+    mutex_unlock(&r->lock);
+    if (last)
+        dl_pages_forget();
+    mutex_lock(&r->lock);
     seat->ended = true;
     mutex_unlock(&r->lock);
 }

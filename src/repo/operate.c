@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "metrics/recent.h"
 #include "model/config.h"
 #include "model/config_unused.h"
 #include "model/version_policy.h"
@@ -414,15 +415,17 @@ static bool operate_load_one(struct operate_attempt *a, size_t i, bool wait)
                      resize ? "changed the instances of" : "loaded", a->m->title, number);
             return true;
         }
-        LOG_ERROR("failed to load '%s' version %" PRId64 ": %s: %s", a->m->title, number,
-                  status_text(err_code(e)), err_message(e));
+        struct strbuf reason = STRBUF_INIT;
+        strbuf_printf(&reason, "%s: %s", status_text(err_code(e)), err_message(e));
+        LOG_ERROR("failed to load '%s' version %" PRId64 ": %s", a->m->title, number,
+                  strbuf_str(&reason));
+        recent_load(a->r->settings.recent, a->m->title, number, strbuf_str(&reason));
         if (tries >= a->r->settings.retries) {
-            struct strbuf reason = STRBUF_INIT;
-            strbuf_printf(&reason, "%s: %s", status_text(err_code(e)), err_message(e));
             f->reason = strbuf_take(&reason);
             err_free(e);
             return true;
         }
+        strbuf_fini(&reason);
         err_free(e);
     }
 }
@@ -514,6 +517,7 @@ static struct err *roll_back(struct operate_attempt *a)
 static struct err *cannot_serve(struct operate_attempt *a, struct err *why)
 {
     LOG_ERROR("failed to load '%s' from '%s': %s", a->m->title, a->source->dir, err_message(why));
+    recent_load(a->r->settings.recent, a->m->title, 0, err_message(why));
     mutex_lock(&a->r->lock);
     show_failure(a, why);
     mutex_unlock(&a->r->lock);
@@ -539,6 +543,7 @@ static struct err *no_versions(struct operate_attempt *a)
 static struct err *cannot_look(struct operate_attempt *a, struct err *e)
 {
     LOG_ERROR("failed to load '%s': %s", a->m->title, err_message(e));
+    recent_load(a->r->settings.recent, a->m->title, 0, err_message(e));
     mutex_lock(&a->r->lock);
     a->m->versionless = false;
     show_failure(a, e);

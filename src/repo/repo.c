@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "metrics/recent.h"
 #include "os/thread.h"
 #include "repo/agents.h"
 #include "repo/jobs.h"
@@ -196,8 +197,10 @@ static void repo_ask_all(struct repo *r, struct count *c, struct map *asked, boo
             if (r->settings.mode == REPO_MODE_POLL)
                 watch_note(r, w->space, w->name);
             struct err *refused = ask_load(r, w->space, w->name, c);
-            if (refused)
+            if (refused) {
                 LOG_ERROR("failed to load '%s': %s", w->name, err_message(refused));
+                recent_load(r->settings.recent, w->name, 0, err_message(refused));
+            }
             err_free(refused);
         }
         mem_free(l.items[i].name);

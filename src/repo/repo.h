@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct recent;
 struct repo;
 struct serve_table;
 
@@ -39,6 +40,7 @@ struct repo_settings {
     bool library_upload;         /* a load request may bring shared libraries */
     const char *agent_directory; /* where repository agents lie; borrowed */
     const char *archives;        /* the directory below which archives lie; borrowed */
+    struct recent *recent;       /* gets what did not load; borrowed, may be NULL */
     struct load_context context;
 };
 

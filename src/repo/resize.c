@@ -8,6 +8,7 @@
 #include "plugin/backend.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
+#include "repo/load/load.h"
 #include "serve/version.h"
 
 typedef Inference__ModelConfig config_proto;
@@ -30,9 +31,8 @@ static struct err *resize_complete(config_proto **proto, const struct serve_vers
     struct err *e = NULL;
     config_fill_defaults(*proto, v->name);
     if (v->model) { /* an ensemble has no instances */
-        const struct attribute *said = &v->model->backend->attributes;
-        struct config_groups_machine machine = {.wishes = said->wishes,
-                                                .wish_count = said->wish_count};
+        struct config_groups_machine machine;
+        load_machine(*proto, &v->model->backend->attributes, &machine);
         config_groups_fill(*proto, &machine);
         e = config_groups_check(*proto, &machine);
     }

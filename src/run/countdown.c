@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "grpc/grpc_front.h"
 #include "http/http_front.h"
 #include "os/thread.h"
 #include "repo/repo.h"
@@ -22,11 +23,16 @@ static const char *next_line(const struct strbuf *lines, const char *line)
     return next && next < lines->data + lines->len ? next : NULL;
 }
 
+static void say_connections_of(const struct countdown *c, const char *service, unsigned count)
+{
+    if (count)
+        LOG_INFO("Timeout %u: Found %u %s service connections", seconds_left(c), count, service);
+}
+
 static void say_connections(const struct countdown *c)
 {
-    unsigned count = c->http ? http_front_connections(c->http) : 0;
-    if (count)
-        LOG_INFO("Timeout %u: Found %u HTTP service connections", seconds_left(c), count);
+    say_connections_of(c, "HTTP", c->http ? http_front_connections(c->http) : 0);
+    say_connections_of(c, "gRPC", c->grpc ? grpc_front_connections(c->grpc) : 0);
 }
 
 static void say_busy(const struct countdown *c)
@@ -74,10 +80,14 @@ static void countdown_main(void *arg)
     mutex_unlock(&c->lock);
 }
 
-void countdown_begin(struct countdown *c, struct repo *repo, struct http_front *http, time_ns until)
+void countdown_begin(struct countdown *c, struct repo *repo, struct http_front *http,
+                     struct grpc_front *grpc, time_ns until)
 {
-    *c = (struct countdown){
-        .repo = repo, .http = http, .until = until, .next = clock_now_ns() + PERIOD_NS};
+    *c = (struct countdown){.repo = repo,
+                            .http = http,
+                            .grpc = grpc,
+                            .until = until,
+                            .next = clock_now_ns() + PERIOD_NS};
     mutex_init(&c->lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&c->changed);
     LOG_INFO("Waiting for in-flight requests to complete.");

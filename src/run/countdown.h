@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+struct grpc_front;
 struct http_front;
 struct repo;
 struct thread;
@@ -14,6 +15,7 @@ struct thread;
 struct countdown {
     struct repo *repo;
     struct http_front *http; /* NULL = no HTTP front end */
+    struct grpc_front *grpc; /* NULL = no gRPC front end */
     time_ns until;           /* when stopping must have ended */
     time_ns next;            /* when the next line is due */
     struct mutex lock;       /* rank LEAF; guards the fields below */
@@ -25,9 +27,9 @@ struct countdown {
 };
 
 /* countdown_begin - from now on the server waits for requests in flight.
- * repo, http  borrowed until countdown_end */
+ * repo, http, grpc  borrowed until countdown_end */
 void countdown_begin(struct countdown *c, struct repo *repo, struct http_front *http,
-                     time_ns until);
+                     struct grpc_front *grpc, time_ns until);
 
 /* countdown_unload - from now on the server waits for models. */
 void countdown_unload(struct countdown *c);

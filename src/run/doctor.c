@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "cloud/cloud.h"
+#include "gpu/gpu.h"
 #include "os/dl.h"
 #include "os/files/file.h"
 #include "os/process/cpu.h"
@@ -15,7 +16,6 @@
 #include "run/run.h"
 #include "run/secure.h"
 #include "server/options/options.h"
-#include "server/start_advice.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -104,10 +104,31 @@ static void tell_huge_pages(void)
         fact("huge pages", "none");
 }
 
-static void tell_gpus(void)
+/* What the driver of a machine with a GPU makes. */
+static const char nvidia_device[] = "/dev/nvidia0";
+
+static void tell_gpus(struct doctor *d)
 {
-    static const char device[] = "/dev/nvidia0";
-    fact("GPUs", "%s", file_exists(device) ? device : "none");
+    gpu_open(d->options->gpus.least_capability);
+    const struct gpu_list *l = gpu_look();
+    if (l->absence)
+        fact("GPUs", "none: %s", l->absence);
+    else
+        fact("GPUs", "%zu, %zu of them used; the driver has CUDA %d.%d", l->count, l->usable_count,
+             l->version / 1000, l->version % 1000 / 10);
+    for (size_t i = 0; i < l->count; i++) {
+        const struct gpu_device *g = &l->devices[i];
+        fact("", "%d: %s, %.1f GiB, compute capability %d.%d, %s", g->id, g->name, gib(g->bytes),
+             g->major, g->minor, g->uuid);
+    }
+    if (l->count && !l->usable_count)
+        problem(d, "no GPU has the compute capability that is asked for",
+                "lower --min-supported-compute-capability");
+    if (l->absence && file_exists(nvidia_device))
+        problem(d, "there is an NVIDIA device, and CUDA's driver does not show it",
+                "install the driver of the device; in a container, start it with the GPUs (docker "
+                "run --gpus all)");
+    gpu_close();
 }
 
 /* List the plug-ins of one kind: DIRECTORY/NAME/PREFIX_NAME.so. Each one is opened, because the
@@ -247,14 +268,13 @@ static void tell_repository(struct doctor *d, const char *path)
     fact("repository", "%s: %zu directories of models; nereid check looks at them", path,
          names.count);
     local_names_fini(&names);
-    enum start_advice_kind kind = start_advice_look(path);
+    enum local_kind kind = local_look(path);
     struct strbuf what = STRBUF_INIT;
     strbuf_printf(&what, "'%s' %s", path,
-                  kind == START_ADVICE_MODEL ? "looks like the directory of one model"
-                                             : "has no model");
-    if (kind == START_ADVICE_MODEL)
+                  kind == LOCAL_MODEL ? "looks like the directory of one model" : "has no model");
+    if (kind == LOCAL_MODEL)
         problem(d, strbuf_str(&what), "name the directory above it");
-    else if (kind == START_ADVICE_EMPTY)
+    else if (kind == LOCAL_EMPTY)
         problem(d, strbuf_str(&what), "make a directory for each: MODEL/1/ with the model's file");
     strbuf_fini(&what);
 }
@@ -266,7 +286,7 @@ static int doctor_tell(const struct options *o)
     fact("nereid", BUILD_VERSION);
     tell_machine(&d);
     tell_huge_pages();
-    tell_gpus();
+    tell_gpus(&d);
     tell_plugins(&d, "backends", o->backend_directory, "libtriton", true);
     tell_plugins(&d, "caches", o->cache_directory, "libtritoncache", false);
     tell_plugins(&d, "agents", o->repoagent_directory, "libtritonrepoagent", false);

@@ -144,38 +144,46 @@ struct front_stop {
     struct http_front *http;
     time_ns until;
     struct thread *thread; /* NULL = not started */
+    unsigned cut;          /* requests whose time was over */
 };
 
 static void front_stop(void *arg)
 {
-    const struct front_stop *s = arg;
-    grpc_front_stop(s->grpc, s->until);
-    http_front_stop(s->http, s->until);
+    struct front_stop *s = arg;
+    s->cut = grpc_front_stop(s->grpc, s->until) + http_front_stop(s->http, s->until);
 }
 
 /* Stops the front ends that serve requests at the same time, so that a long request of one takes
  * no time from the clients of another.
- * until  when connections are closed on clients that still wait */
-static void fronts_stop_all(struct fronts *f, time_ns until)
+ * until  when requests are cut whose models have not answered
+ * returns  how many that were */
+static unsigned fronts_stop_all(struct fronts *f, time_ns until)
 {
     struct front_stop others[] = {
-        {"stopper-grpc", f->grpc, NULL, until, NULL},
-        {"stopper-openai", NULL, f->openai, until, NULL},
-        {"stopper-sage", NULL, f->sagemaker, until, NULL},
-        {"stopper-vertex", NULL, f->vertex, until, NULL},
+        {"stopper-grpc", f->grpc, NULL, until, NULL, 0},
+        {"stopper-openai", NULL, f->openai, until, NULL, 0},
+        {"stopper-sage", NULL, f->sagemaker, until, NULL, 0},
+        {"stopper-vertex", NULL, f->vertex, until, NULL, 0},
     };
     const size_t count = sizeof(others) / sizeof(*others);
     for (size_t i = 0; i < count; i++)
         if (others[i].grpc || others[i].http)
             err_free(
                 thread_start(others[i].thread_name, front_stop, &others[i], &others[i].thread));
-    http_front_stop(f->http, until);
+    unsigned http = http_front_stop(f->http, until);
     for (size_t i = 0; i < count; i++) {
         if (!others[i].thread)
             front_stop(&others[i]);
         thread_join(others[i].thread);
+        http += others[i].http ? others[i].cut : 0;
     }
-    http_front_stop(f->metrics, until);
+    unsigned grpc = others[0].cut;
+    http += http_front_stop(f->metrics, until);
+    if (http || grpc)
+        LOG_WARN("the time of --exit-timeout-secs for requests is over: %u over HTTP and %u over "
+                 "gRPC are cut, whose models have not answered",
+                 http, grpc);
+    return http + grpc;
 }
 
 /* Where a front end listens. */
@@ -277,13 +285,13 @@ static struct http_front *main_http(const struct fronts *f)
     return f->http ? f->http : f->openai ? f->openai : f->sagemaker ? f->sagemaker : f->vertex;
 }
 
-void fronts_end(struct fronts *f, struct thread *starter, time_ns until)
+unsigned fronts_end(struct fronts *f, struct thread *starter, time_ns until)
 {
     time_ns share = (until - clock_now_ns()) / 4;
     struct countdown countdown;
     server_refuse(f->server);
-    countdown_begin(&countdown, f->server->repo, main_http(f), until);
-    fronts_stop_all(f, until - (share < UNLOAD_NS ? share : UNLOAD_NS));
+    countdown_begin(&countdown, f->server->repo, main_http(f), f->grpc, until);
+    unsigned cut = fronts_stop_all(f, until - (share < UNLOAD_NS ? share : UNLOAD_NS));
     countdown_unload(&countdown);
     thread_join(starter); /* a backend that is loading a model cannot be stopped */
     server_unload(f->server);
@@ -297,4 +305,5 @@ void fronts_end(struct fronts *f, struct thread *starter, time_ns until)
     http_front_free(f->sagemaker);
     http_front_free(f->vertex);
     secure_close(&f->secure);
+    return cut;
 }

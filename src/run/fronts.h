@@ -42,5 +42,6 @@ struct err *fronts_load(struct fronts *f);
 /* fronts_end - stop readiness, then the front ends, then the models; the server may be freed
  * after it. Blocks.
  * starter  the thread that loads the models, which is joined; NULL = there is none
- * until    when it should have ended: shortly before, connections are closed on those that wait */
-void fronts_end(struct fronts *f, struct thread *starter, time_ns until);
+ * until    when it should have ended: shortly before, requests are cut that are still under way
+ * returns  how many were cut */
+unsigned fronts_end(struct fronts *f, struct thread *starter, time_ns until);

@@ -33,11 +33,20 @@
 /* A service manager that misses that the server is ready ends it. */
 #define MANAGER_SECONDS 10
 
+/* How far a stop is. The models are unloaded before RUN_FREES. */
+enum run_stage {
+    RUN_STOPPING,
+    RUN_FREES,   /* the server is being freed: nobody else uses it */
+    RUN_AT_ONCE, /* the process ends without it */
+};
+
 struct process {
     struct fronts fronts;
     time_ns until; /* when stopping must be over */
+    unsigned cut;  /* requests that had no more time; valid when stopping has ended */
     /* set when stopping has ended; the signal that follows wakes the main thread */
     atomic_bool stopped;
+    _Atomic(enum run_stage) stage;
     int number;             /* the signal that began the stop; 0 = none */
     const char *last_words; /* why the process ends at once */
     struct thread *starter; /* the thread that loads the models; NULL = not started */
@@ -45,6 +54,13 @@ struct process {
     /* set by the starter: the start has failed; the signal that follows wakes the main thread */
     atomic_bool failed;
 };
+
+/* Moves from RUN_STOPPING to another stage. False: the other thread was first. */
+static bool run_leave_for(struct process *p, enum run_stage stage)
+{
+    enum run_stage from = RUN_STOPPING;
+    return atomic_compare_exchange_strong(&p->stage, &from, stage);
+}
 
 static void warn_of_few_files(void)
 {
@@ -63,7 +79,9 @@ static void stop_main(void *arg)
     notify_manager("STOPPING=1", 0);
     if (p->number)
         LOG_INFO("signal %d (%s) received, stopping", p->number, strsignal(p->number));
-    fronts_end(&p->fronts, p->starter, p->until);
+    p->cut = fronts_end(&p->fronts, p->starter, p->until);
+    while (!run_leave_for(p, RUN_FREES))
+        pause(); /* the process ends at once; the last words still need the repository */
     server_free(p->fronts.server);
     atomic_store(&p->stopped, true);
     signals_wake();
@@ -72,7 +90,8 @@ static void stop_main(void *arg)
 static void say_last_words(void *arg)
 {
     struct process *p = arg;
-    repo_say_left(p->fronts.server->repo);
+    if (atomic_load(&p->stage) == RUN_AT_ONCE)
+        repo_say_left(p->fronts.server->repo);
     LOG_ERROR("%s", p->last_words);
     log_say_held();
     signals_wake();
@@ -101,7 +120,7 @@ static void stop_in_time(struct process *p)
     struct err *e = thread_start("stopper", stop_main, p, &thread);
     if (e) {
         err_free(e);
-        fronts_end(&p->fronts, p->starter, p->until);
+        p->cut = fronts_end(&p->fronts, p->starter, p->until);
         server_free(p->fronts.server);
         return;
     }
@@ -113,6 +132,8 @@ static void stop_in_time(struct process *p)
             log_files_anew();
             continue;
         }
+        if (!run_leave_for(p, RUN_AT_ONCE) && number)
+            continue; /* all models are unloaded: the rest takes no time */
         end_at_once(p, number ? "ended at once by a second signal"
                               : "still not stopped after --exit-timeout-secs: ended at once");
     }
@@ -188,7 +209,7 @@ static int serve_fronts(const struct options *o)
         status = serve_until_end(&p);
     }
     stop_in_time(&p);
-    return status;
+    return p.cut ? 1 : status;
 }
 
 static int run_logged(const struct options *o)

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "gpu/gpu_memory.h"
 #include "model/config.h"
 #include "os/process/cpu_bind.h"
 #include "plugin/host_policy.h"
@@ -27,11 +28,19 @@ struct instances_draft {
     struct instances left; /* the old instances that `next` does not use */
 };
 
+/* Each instance of a group on GPUs is there once for every GPU. */
+static uint32_t instances_places_of(const group_proto *group)
+{
+    bool gpus = (int)group->kind == INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_GPU;
+    return gpus ? (uint32_t)group->n_gpus : 1;
+}
+
 static uint32_t total_of(const Inference__ModelConfig *proto)
 {
     uint32_t total = 0;
     for (size_t g = 0; g < proto->n_instance_group; g++)
-        total += (uint32_t)proto->instance_group[g]->count;
+        total += (uint32_t)proto->instance_group[g]->count *
+                 instances_places_of(proto->instance_group[g]);
     return total;
 }
 
@@ -60,21 +69,24 @@ static TRITONSERVER_InstanceGroupKind instances_kind(const group_proto *group)
     }
 }
 
-/* The group as bytes, without its name and its number of instances, so that two groups can be
- * compared. The caller frees it (mem_free). */
+/* The group as bytes, without its name, its number of instances and its GPUs, so that what two
+ * groups say about one instance can be compared. The caller frees it (mem_free). */
 static uint8_t *signature_of(const group_proto *group, size_t *ret_len)
 {
     group_proto plain = *group;
     plain.name = (char *)(uintptr_t)protobuf_c_empty_string;
     plain.count = 0;
+    plain.n_gpus = 0;
     *ret_len = inference__model_instance_group__get_packed_size(&plain);
     uint8_t *bytes = mem_alloc(*ret_len + 1);
     inference__model_instance_group__pack(&plain, bytes);
     return bytes;
 }
 
-static bool serves_as(const struct plugin_instance *i, const group_proto *group)
+static bool serves_as(const struct plugin_instance *i, const group_proto *group, int32_t device)
 {
+    if (i->device != device)
+        return false;
     size_t len_a;
     size_t len_b;
     uint8_t *a = signature_of(i->group, &len_a);
@@ -85,13 +97,14 @@ static bool serves_as(const struct plugin_instance *i, const group_proto *group)
     return same;
 }
 
-/* Moves an old instance that fits the group from `left` to `next`. Returns false if none fits. */
-static bool reuse(struct instances_draft *d, const group_proto *group)
+/* Moves an old instance that fits the group and the device from `left` to `next`. Returns false if
+ * none fits. */
+static bool reuse(struct instances_draft *d, const group_proto *group, int32_t device)
 {
     struct instances *left = &d->left;
     uint32_t at = 0;
     if (group->passive) {
-        while (at < left->passive_count && !serves_as(left->passive[at], group))
+        while (at < left->passive_count && !serves_as(left->passive[at], group, device))
             at++;
         if (at == left->passive_count)
             return false;
@@ -101,7 +114,7 @@ static bool reuse(struct instances_draft *d, const group_proto *group)
                 (left->passive_count - at) * sizeof(struct plugin_instance *));
         return true;
     }
-    while (at < left->runner_count && !serves_as(left->runners[at]->instance, group))
+    while (at < left->runner_count && !serves_as(left->runners[at]->instance, group, device))
         at++;
     if (at == left->runner_count)
         return false;
@@ -147,19 +160,35 @@ static struct err *make_runner(struct instances_draft *d, struct plugin_instance
     return NULL;
 }
 
+/* As in the reference, a GPU that is too full once the instance is there refuses the instance. */
+static struct err *check_room(struct plugin_instance *i)
+{
+    if (i->kind != TRITONSERVER_INSTANCEGROUPKIND_GPU || gpu_memory_allows(i->device))
+        return NULL;
+    return err_new(STATUS_UNAVAILABLE,
+                   "can not create model '%s': memory limit set for GPU %d has exceeded, model "
+                   "loading is rejected.",
+                   i->name, i->device);
+}
+
 static struct err *instances_make(struct instances_draft *d, const group_proto *group,
-                                  int32_t index)
+                                  int32_t index, int32_t device)
 {
     struct serve_version *v = d->version;
+    TRITONSERVER_InstanceGroupKind kind = instances_kind(group);
     struct strbuf name = STRBUF_INIT;
     strbuf_printf(&name, "%s_%d", group->name, index);
     struct plugin_instance *i = NULL;
-    struct err *e = instance_new(v->model, v->stats, strbuf_str(&name), instances_kind(group), 0,
-                                 group, v->policies, &i);
-    if (!e && group->passive) {
+    struct err *e =
+        instance_new(v->model, v->stats, strbuf_str(&name), kind, device, group, v->policies, &i);
+    if (!e)
+        e = check_room(i);
+    if (e) {
+        instance_free(i);
+    } else if (group->passive) {
         d->next.passive[d->next.passive_count++] = i;
         d->made.passive[d->made.passive_count++] = i;
-    } else if (!e) {
+    } else {
         e = make_runner(d, i);
     }
     strbuf_fini(&name);
@@ -179,17 +208,25 @@ static struct instances copy_of(const struct instances *set)
     return copy;
 }
 
+/* The instances of a group with this index: one, or one on each GPU. */
+static struct err *put_each(struct instances_draft *d, const group_proto *group, int32_t index)
+{
+    struct err *e = NULL;
+    for (uint32_t k = 0; !e && k < instances_places_of(group); k++) {
+        int32_t device = group->n_gpus ? group->gpus[k] : 0;
+        if (!reuse(d, group, device))
+            e = instances_make(d, group, index, device);
+    }
+    return e;
+}
+
 static struct err *put_together(struct instances_draft *d, const Inference__ModelConfig *proto)
 {
+    struct err *e = NULL;
     for (size_t g = 0; g < proto->n_instance_group; g++)
-        for (int32_t i = 0; i < proto->instance_group[g]->count; i++) {
-            if (reuse(d, proto->instance_group[g]))
-                continue;
-            struct err *e = instances_make(d, proto->instance_group[g], i);
-            if (e)
-                return e;
-        }
-    return NULL;
+        for (int32_t i = 0; !e && i < proto->instance_group[g]->count; i++)
+            e = put_each(d, proto->instance_group[g], i);
+    return e;
 }
 
 struct err *instances_prepare(struct serve_version *v, struct model_config *config,

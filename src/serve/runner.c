@@ -4,10 +4,13 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "infer/request.h"
 #include "infer/response.h"
 #include "infer/trace.h"
 #include "model/config.h"
+#include "os/loop.h"
 #include "plugin/instance.h"
+#include "serve/begun.h"
 #include "serve/reject.h"
 #include "serve/scheduler.h"
 #include "serve/submit.h"
@@ -16,9 +19,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define TURN_NS         TIME_US(50) /* the longest that a loop runs requests of others */
-#define INLINE_WATCH    64u         /* runs that are measured after a long one */
-#define INLINE_MAX_SLOW 3u          /* this many slow runs among them demote the model */
+/* The longest that a loop runs requests of others, and that answers wait for further runs. */
+#define TURN_NS         TIME_US(50)
+#define INLINE_WATCH    64u /* runs that are measured after a long one */
+#define INLINE_MAX_SLOW 3u  /* this many slow runs among them demote the model */
 
 struct runner *runner_new(struct serve_version *v, struct plugin_instance *instance)
 {
@@ -28,6 +32,7 @@ struct runner *runner_new(struct serve_version *v, struct plugin_instance *insta
     r->retire_after = RUNNER_RETIRE_NS;
     r->room = v->scheduler->room;
     r->batch = mem_alloc(r->room * sizeof(*r->batch));
+    r->begun = begun_new(r);
     mutex_cond_init(&r->wake);
     return r;
 }
@@ -78,6 +83,7 @@ void runner_free(struct runner *r)
     thread_join(r->thread);
     if (s->ops.drop)
         s->ops.drop(s, r);
+    begun_free(r->begun);
     instance_free(r->instance);
     mutex_cond_fini(&r->wake);
     mem_free(r->batch);
@@ -93,7 +99,7 @@ static void tell_batch(const struct runner *r, size_t count)
                 r->version->name, r->instance->name, count, rows);
 }
 
-void runner_execute(struct runner *r, size_t count)
+void runner_announce(struct runner *r, size_t count)
 {
     struct scheduler *s = r->version->scheduler;
     if (s->ops.report)
@@ -103,6 +109,10 @@ void runner_execute(struct runner *r, size_t count)
     for (size_t i = 0; i < count; i++)
         if (r->batch[i]->trace)
             trace_inputs(r->batch[i], TRITONSERVER_TRACE_TENSOR_BACKEND_INPUT);
+}
+
+void runner_call(struct runner *r, size_t count)
+{
     log_context(r->batch[0]->id, (uint32_t)count);
     struct err *e = instance_execute(r->instance, r->batch, count);
     log_context("", 0);
@@ -110,6 +120,12 @@ void runner_execute(struct runner *r, size_t count)
         if (r->batch[i]) /* the backend did not release it in spite of its error */
             reject_request(r->batch[i], STATS_BACKEND, err_copy(e));
     err_free(e);
+}
+
+void runner_execute(struct runner *r, size_t count)
+{
+    runner_announce(r, count);
+    runner_call(r, count);
 }
 
 void runner_answer_dropped(struct serve_version *v, time_ns now)
@@ -138,23 +154,53 @@ size_t runner_take(struct runner *r, time_ns now, time_ns *ret_wake)
     }
 }
 
-/* Runs one batch and delivers its answers together, as one message per loop instead of one per
- * answer. Answers do not wait for the next batch, which may take long. A decoupled model sends
- * each answer at once. */
+/* True if answers of r may wait for its next batch, so that fewer messages wake the loops. Nobody
+ * knows how long that batch takes: only if the backend promised that it is quick, as for inline
+ * runs, and kept this many times in a row. */
+static bool answers_may_wait(const struct runner *r)
+{
+    return r->instance->inline_ok && r->quick_runs > RUNNER_QUICK_RUNS && !r->leaving;
+}
+
+/* True if the run may be long however quick the model is, as for inline runs. */
+static bool has_much_input(const struct runner *r, size_t count)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += request_input_bytes(r->batch[i]);
+    return bytes > RUNNER_INLINE_BYTES;
+}
+
+/* Runs a batch, or several for at most TURN_NS, and delivers their answers together, as one
+ * message per loop instead of one per answer. Answers do not wait for a batch with much input. A
+ * decoupled model sends each answer at once. */
 bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
 {
     struct serve_version *v = s->version;
     bool together = !v->config->decoupled;
     struct submit_turn turn;
-    time_ns now = clock_now_ns();
+    time_ns begun = clock_now_ns();
+    time_ns now = begun;
     size_t count = runner_take(r, now, ret_wake);
     if (!count)
         return false;
-    runner_wake(v, now);
-    mutex_unlock(&v->lock);
     if (together)
         submit_turn_begin(&turn);
-    runner_execute(r, count);
+    do {
+        runner_wake(v, now);
+        mutex_unlock(&v->lock);
+        if (now != begun && has_much_input(r, count)) {
+            submit_turn_end(&turn);
+            submit_turn_begin(&turn);
+        }
+        runner_execute(r, count);
+        time_ns ended = clock_now_ns();
+        r->quick_runs = ended - now < RUNNER_INLINE_NS ? r->quick_runs + 1 : 0;
+        now = ended;
+        mutex_lock(&v->lock);
+    } while (together && answers_may_wait(r) && now - begun < TURN_NS &&
+             (count = runner_take(r, now, ret_wake)));
+    mutex_unlock(&v->lock);
     if (together)
         submit_turn_end(&turn);
     mutex_lock(&v->lock);
@@ -186,6 +232,10 @@ static void thread_main(void *arg)
     mutex_lock(&v->lock);
     r->state = RUNNER_BUSY;
     for (;;) {
+        if (begun_take_over(r)) {
+            retire = clock_now_ns() + r->retire_after;
+            continue;
+        }
         v->waking = false;
         if (r->leaving && !r->seat)
             break;
@@ -310,7 +360,7 @@ struct runner *runner_claim(struct serve_version *v)
 {
     /* A scheduler with a `pick` of its own never runs inline. */
     struct runner *r = runner_pick(v->scheduler);
-    if (!r)
+    if (!r || (r->begun && !loop_current()))
         return NULL;
     r->state = RUNNER_CLAIMED;
     v->timed_until = TIME_NEVER; /* the queue is empty, so no runner needs to wait for a time */
@@ -335,6 +385,17 @@ static void demote(struct serve_version *v)
              "from now on",
              v->name);
     mutex_lock(&v->lock);
+}
+
+void runner_note_slow(struct runner *r)
+{
+    struct serve_version *v = r->version;
+    if (!r->watched) {
+        r->watched = INLINE_WATCH;
+        r->slow_runs = 0;
+    } else if (++r->slow_runs >= INLINE_MAX_SLOW && v->inline_ok) {
+        demote(v);
+    }
 }
 
 /* Executes one batch on this thread. Caller holds the lock. Returns the time when it ended. */
@@ -366,10 +427,14 @@ void runner_run_inline(struct runner *r, time_ns now)
     struct scheduler *s = v->scheduler;
     struct response_batch answers;
     time_ns wake;
+    if (r->begun) {
+        begun_run(r, now);
+        return;
+    }
     time_ns begun = now;
     size_t count;
     response_batch_begin(&answers);
-    while (v->inline_ok && !r->leaving && (now - begun < TURN_NS || s->ops.oldest(s) <= begun) &&
+    while (v->inline_ok && !r->leaving && (now - begun < TURN_NS || s->ops.first(s) <= begun) &&
            (count = s->ops.take(s, r, now, &wake)))
         now = execute_inline(r, count, now);
     r->state = RUNNER_IDLE;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct begun;
 struct plugin_instance;
 struct request;
 struct scheduler;
@@ -22,13 +23,15 @@ struct thread;
 
 #define RUNNER_RETIRE_NS TIME_S(10)
 #define RUNNER_INLINE_NS TIME_US(50)
+/* after so many runs in a row, each shorter than RUNNER_INLINE_NS, answers may wait for another */
+#define RUNNER_QUICK_RUNS 64u
 /* the most input bytes of an inline run, all requests together */
 #define RUNNER_INLINE_BYTES 65536u
 
 enum runner_state {
     RUNNER_IDLE,    /* no thread, or a thread that waits */
     RUNNER_BUSY,    /* its thread looks for work or executes */
-    RUNNER_CLAIMED, /* a loop executes on it */
+    RUNNER_CLAIMED, /* a loop executes on it, or waits for what it began */
 };
 
 struct runner {
@@ -42,11 +45,14 @@ struct runner {
     bool has_thread;
     unsigned watched;   /* how many of the next inline runs are measured */
     unsigned slow_runs; /* how many measured runs exceeded the limit */
+    /* runs in a row on the thread that were shorter than RUNNER_INLINE_NS; for that thread only */
+    unsigned quick_runs;
     /* how long the thread waits without work; RUNNER_RETIRE_NS except in tests */
     time_ns retire_after;
-    bool leaving; /* takes no more work; no longer in the version's list */
-    void *seat;   /* owned by the scheduler: work for this runner alone; NULL = none */
-    void *limit;  /* owned by the rate limiter around the scheduler; NULL = no limit */
+    bool leaving;        /* takes no more work; no longer in the version's list */
+    void *seat;          /* owned by the scheduler: work for this runner alone; NULL = none */
+    struct begun *begun; /* owned; NULL = the instance executes in one piece */
+    void *limit;         /* owned by the rate limiter around the scheduler; NULL = no limit */
 };
 
 /* runner_new - the runner owns the instance. */
@@ -90,8 +96,8 @@ struct err *runner_look(struct runner *r);
  * them. `why` is freed. Caller holds v->lock, which is released meanwhile. */
 void runner_give_up(struct serve_version *v, struct err *why);
 
-/* runner_claim - claim an idle runner for the calling loop; NULL = none is idle. The queue is
- * empty. Caller holds v->lock. */
+/* runner_claim - claim an idle runner for the calling loop; NULL = none is idle, or this thread is
+ * no loop and the instance needs one. No delay holds back what is queued. Caller holds v->lock. */
 struct runner *runner_claim(struct serve_version *v);
 
 /* runner_run_inline - run queued requests on a claimed runner until nothing more may run now,
@@ -108,8 +114,16 @@ void runner_run_inline(struct runner *r, time_ns now);
  * returns  requests taken; 0: nothing to run now, *ret_wake is as for scheduler_ops.take */
 size_t runner_take(struct runner *r, time_ns now, time_ns *ret_wake);
 
-/* runner_execute - one Execute call with the requests taken. Caller does not hold the lock. */
+/* runner_execute - one Execute call with the requests taken. Caller does not hold the lock.
+ * runner_announce, runner_call - its two parts: what logs and traces say of it before; the call. */
 void runner_execute(struct runner *r, size_t count);
+void runner_announce(struct runner *r, size_t count);
+void runner_call(struct runner *r, size_t count);
+
+/* runner_note_slow - a run for which the loop would have had to wait. A model that does that again
+ * and again runs on instance threads only. Caller holds v->lock, which may be released
+ * meanwhile. */
+void runner_note_slow(struct runner *r);
 
 /* runner_answer_dropped - answer the requests that the queue gave up. Caller holds v->lock,
  * which is released meanwhile. */

@@ -78,9 +78,11 @@ struct scheduler_ops {
     size_t (*drain)(struct scheduler *s, struct list *ret_list);
 
     /* depth - number of waiting requests. Any thread, no lock.
-     * oldest - when the request that waits longest was queued; TIME_NEVER = none waits. */
+     * oldest - when the request that waits longest was queued; TIME_NEVER = none waits.
+     * first - the same of the request that runs next; only of schedulers without `pick`. */
     size_t (*depth)(const struct scheduler *s);
     time_ns (*oldest)(const struct scheduler *s);
+    time_ns (*first)(const struct scheduler *s);
 
     /* report - log what was noticed under the lock. Lock not held. NULL = nothing to log. */
     void (*report)(struct scheduler *s);

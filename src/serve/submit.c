@@ -27,8 +27,7 @@ static uint64_t cut_model(struct list *from, struct list *to)
             continue;
         list_remove(node);
         list_append(to, node);
-        for (uint32_t i = 0; i < r->input_count; i++)
-            bytes += r->inputs[i].byte_size;
+        bytes += request_input_bytes(r);
     }
     return bytes;
 }

@@ -29,8 +29,9 @@ static void unpin_target(struct request_target *target)
 
 static bool may_inline(const struct serve_version *v, const struct plugin_backend *backend)
 {
-    return backend->inline_ok && backend->execution_policy == TRITONBACKEND_EXECUTION_BLOCKING &&
-           !v->config->decoupled && v->scheduler->may_inline;
+    return (backend->inline_ok || backend->entries.bell) &&
+           backend->execution_policy == TRITONBACKEND_EXECUTION_BLOCKING && !v->config->decoupled &&
+           v->scheduler->may_inline;
 }
 
 struct err *version_new(const char *name, int64_t number, struct model_config *config,

@@ -3,9 +3,13 @@
 #include "base/budget.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "gpu/gpu.h"
+#include "gpu/gpu_memory.h"
 #include "infer/first_response.h"
 #include "infer/stats.h"
+#include "metrics/recent.h"
 #include "os/process/cpu.h"
+#include "os/dl_pages.h"
 #include "os/pages.h"
 #include "os/pool.h"
 #include "os/thread.h"
@@ -99,6 +103,7 @@ static void make_repo(struct server *s)
             .library_upload = o->allow_library_upload,
             .agent_directory = o->repoagent_directory,
             .archives = o->sagemaker.models,
+            .recent = s->recent,
             .context = {.backends = s->backends,
                         .features = s->features,
                         .policies = &s->policies,
@@ -111,6 +116,16 @@ static void make_repo(struct server *s)
         s->table);
 }
 
+static void set_up_gpus(const struct options_gpus *o)
+{
+    gpu_open(o->least_capability);
+    gpu_memory_limit_pinned(o->pinned_bytes);
+    for (size_t i = 0; i < o->pool_count; i++)
+        gpu_memory_limit(o->pools[i].device, o->pools[i].bytes);
+    for (size_t i = 0; i < o->limit_count; i++)
+        gpu_memory_limit_loads(o->limits[i].device, o->limits[i].fraction);
+}
+
 struct err *server_new(const struct options *options, struct server **ret)
 {
     struct server *s = MEM_NEW(struct server);
@@ -118,6 +133,8 @@ struct err *server_new(const struct options *options, struct server **ret)
     s->options = options;
     s->start_wall_ns = clock_wall_ns();
     s->table = table_new();
+    s->recent = recent_new();
+    set_up_gpus(&options->gpus);
     unsigned count = options->loop_threads ? options->loop_threads : cpu_count();
     count = count < OPTIONS_MAX_LOOP_THREADS ? count : OPTIONS_MAX_LOOP_THREADS;
     if (options->latencies.summaries)
@@ -191,6 +208,7 @@ struct err *server_load(struct server *s)
     struct err *e = repo_load_all(s->repo, &failed);
     log_tables(s);
     start_advice_repositories(s);
+    dl_pages_forget();
     if (!e && failed && s->options->exit_on_error)
         e = err_new(STATUS_INTERNAL,
                     "failed to load all models: %zu could not be loaded, see the lines above; "
@@ -250,7 +268,9 @@ void server_free(struct server *s)
     for (unsigned i = 0; i < s->worker_count; i++)
         worker_fini(&s->workers[i]);
     table_free(s->table);
+    recent_free(s->recent);
     regions_free(s->regions);
+    gpu_close();
     pool_trim(TIME_NEVER);
     mem_free(s->backends);
     mem_free(s->backend_settings);

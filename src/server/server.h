@@ -14,6 +14,7 @@ struct backend_registry;
 struct backend_setting;
 struct embed;
 struct features;
+struct recent;
 struct regions;
 struct repo;
 struct serve_table;
@@ -40,6 +41,7 @@ struct server {
     struct tracing *tracing;   /* which requests are traced */
     struct host_policies policies;
     struct repo *repo;
+    struct recent *recent; /* the failures that came last, for the live page */
     struct progress progress;
     struct worker *workers;
     unsigned worker_count;

@@ -208,8 +208,8 @@ char *start_table_options(const struct server *s)
     add_option(&r, "model_config_name", "%s", o->model_config_name ? o->model_config_name : "");
     add_option(&r, "rate_limit", "%s", o->limits.rates ? "EXEC_COUNT" : "OFF");
     add_resources(&r, &o->limits);
-    add_option(&r, "pinned_memory_pool_byte_size", "0");
-    add_option(&r, "min_supported_compute_capability", "6.0");
+    add_option(&r, "pinned_memory_pool_byte_size", "%" PRIu64, o->gpus.pinned_bytes);
+    add_option(&r, "min_supported_compute_capability", "%.1f", o->gpus.least_capability);
     add_option(&r, "strict_readiness", "%d", o->strict_readiness);
     add_option(&r, "exit_timeout", "%u", o->exit_timeout_secs);
     add_option(&r, "cache_enabled", "%d", o->cache_setting_count != 0);

@@ -14,6 +14,12 @@ struct tracing;
 /* This many bytes of the receive buffer are never given back. */
 #define WORKER_RECEIVE_KEEP ((size_t)16384)
 
+/* Which of a loop's connections was read last, and since when no other one was: net/turns.h. */
+struct worker_reader {
+    const void *last;
+    time_ns since;
+};
+
 struct worker {
     struct server *server;
     unsigned index;
@@ -31,6 +37,7 @@ struct worker {
     /* the most bytes received at once lately; set by worker_received */
     size_t receive_high;
     bool receive_full; /* pages after WORKER_RECEIVE_KEEP were touched */
+    struct worker_reader reader;
     struct housekeeping housekeeping;
     time_ns told_turn; /* the turn that told_bytes belongs to */
     size_t told_bytes;

@@ -11,6 +11,7 @@
 #include "server/options/options_trace.h"
 #include "tracing/tracing_export.h"
 #include "tracing/tracing_file.h"
+#include "tracing/tracing_list.h"
 #include "tracing/tracing_record.h"
 
 #include <errno.h>
@@ -436,12 +437,18 @@ static struct err *open_export(struct tracing *t)
     struct err *e = read_telemetry(t);
     if (e)
         return e;
-    const char *resource[OPTIONS_MAX_TRACE_SETTINGS + 1] = {DEFAULT_SERVICE};
-    size_t count = 1;
+    /* The last of a key counts: what OpenTelemetry's variable says comes first. */
+    const char *resource[TRACING_LIST_MOST + 1 + OPTIONS_MAX_TRACE_SETTINGS];
+    struct tracing_list variable;
+    size_t count = 0;
+    tracing_list_read(&variable, "OTEL_RESOURCE_ATTRIBUTES");
+    for (size_t i = 0; i < variable.count; i++)
+        resource[count++] = variable.entries[i];
+    resource[count++] = DEFAULT_SERVICE;
     for (size_t i = 0; i < o->setting_count; i++)
         if (strcmp(o->settings[i].key, "resource") == 0)
             resource[count++] = o->settings[i].value;
-    return tracing_export_new(
+    e = tracing_export_new(
         &(struct tracing_export_settings){.url = t->telemetry.url,
                                           .resource = resource,
                                           .resource_count = count,
@@ -449,6 +456,8 @@ static struct err *open_export(struct tracing *t)
                                           .batch = t->telemetry.batch,
                                           .delay = TIME_MS(t->telemetry.delay_ms)},
         &t->export);
+    tracing_list_fini(&variable);
+    return e;
 }
 
 struct err *tracing_open(const struct options_trace *o, struct tracing **ret)

@@ -10,10 +10,12 @@
 #include "os/crew.h"
 #include "os/entropy.h"
 #include "os/mutex.h"
+#include "tracing/tracing_list.h"
 #include "tracing/tracing_otlp.h"
 #include "tracing/tracing_record.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EXPORT_IDLE TIME_S(10)
@@ -23,9 +25,13 @@
 
 #define ANSWER_BYTES ((size_t)65536)
 
+#define HEADERS_OF_TRACES "OTEL_EXPORTER_OTLP_TRACES_HEADERS"
+#define HEADERS_OF_ALL    "OTEL_EXPORTER_OTLP_HEADERS"
+
 struct tracing_export {
     char *url;
-    struct strbuf resource; /* attributes, encoded */
+    struct tracing_list headers; /* that OpenTelemetry's variables want sent along */
+    struct strbuf resource;      /* attributes, encoded */
     uint32_t most_spans;
     uint32_t batch;
     time_ns delay;
@@ -55,7 +61,7 @@ static void export_end(void *owner, void *own)
 }
 
 struct export_body {
-    const char *url;
+    const struct tracing_export *export;
     struct strbuf message;
 };
 
@@ -64,8 +70,14 @@ static struct err *export_build(void *owner, void *session, struct call_request 
     (void)session;
     const struct export_body *b = owner;
     r->method = "POST";
-    strbuf_puts(&r->url, b->url);
+    strbuf_puts(&r->url, b->export->url);
     call_header(r, "Content-Type: application/x-protobuf");
+    const struct tracing_list *headers = &b->export->headers;
+    for (size_t i = 0; i < headers->count; i++) {
+        const char *one = headers->entries[i];
+        size_t len = strcspn(one, "=");
+        call_header(r, "%.*s: %s", (int)len, one, one + len + 1);
+    }
     strbuf_append(&r->body, b->message.data, b->message.len);
     return NULL;
 }
@@ -73,7 +85,7 @@ static struct err *export_build(void *owner, void *session, struct call_request 
 /* A batch of records, which are freed. */
 static void export_send(struct tracing_export *x, void *session, struct list *records)
 {
-    struct export_body body = {x->url, STRBUF_INIT};
+    struct export_body body = {x, STRBUF_INIT};
     struct strbuf spans = STRBUF_INIT;
     uint64_t count = 0;
     struct list *node;
@@ -153,6 +165,7 @@ struct err *tracing_export_new(const struct tracing_export_settings *s, struct t
         return e;
     struct tracing_export *x = MEM_NEW(struct tracing_export);
     x->url = mem_strdup(s->url);
+    tracing_list_read(&x->headers, getenv(HEADERS_OF_TRACES) ? HEADERS_OF_TRACES : HEADERS_OF_ALL);
     x->most_spans = s->queue;
     x->batch = s->batch ? s->batch : 1;
     x->delay = s->delay;
@@ -212,6 +225,7 @@ void tracing_export_free(struct tracing_export *x, time_ns most)
     mutex_cond_fini(&x->changed);
     mutex_fini(&x->lock);
     strbuf_fini(&x->resource);
+    tracing_list_fini(&x->headers);
     mem_free(x->url);
     mem_free(x);
 }

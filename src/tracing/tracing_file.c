@@ -59,6 +59,8 @@ static struct err *out_open(struct trace_out *o)
     if (!e && o->fd < 0)
         return err_new(STATUS_UNAVAILABLE, "'%s' is in use by another process", o->path);
     if (!e)
+        e = disk_hide(o->fd);
+    if (!e)
         e = disk_set_size(o->fd, 0);
     if (e) {
         disk_close(o->fd);

@@ -34,7 +34,24 @@ def refuses(result: subprocess.CompletedProcess[str], *words: str) -> None:
         assert word in output, output
 
 
+def names_without_meaning(*folders: Path) -> list[str]:
+    """Where Python code uses a name that nothing has given a value yet."""
+    found = run(sys.executable, "-m", "pyflakes", *folders)
+    assert not found.stderr, found.stderr
+    return [line for line in found.stdout.splitlines() if "undefined name" in line or "referenced before assignment" in line]
+
+
 # The tree as it stands.
+
+
+def test_names_in_python_code_mean_something() -> None:
+    folders = ("backends", "bindings", "examples", "tests", "tools")
+    assert names_without_meaning(*(ROOT / folder for folder in folders)) == []
+
+
+def test_a_name_that_hides_a_function_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "load.py").write_text("def run():\n    return 1\n\n\ndef twice():\n    first = run()\n    run = first + run()\n    return run\n")
+    assert len(names_without_meaning(tmp_path)) == 1
 
 
 def test_layers_hold() -> None:
@@ -51,6 +68,11 @@ def test_tidy_holds() -> None:
 
 def test_c_files_are_formatted() -> None:
     accepts(run(TOOLS / "format.sh", "--check"))
+
+
+def test_each_room_can_be_taken_out() -> None:
+    """That the rest builds and works then, is what the script shows without the option."""
+    accepts(gate("without.py", "--unbuilt"))
 
 
 def test_pages_are_what_their_tables_say() -> None:

@@ -447,9 +447,12 @@ static void drain_and_oldest(void **state)
     struct batcher_config c = levels(2, 1);
     struct rig *rig = rig_new(&c);
     assert_true(batcher_oldest(rig->batcher) == TIME_NEVER);
+    assert_true(batcher_first(rig->batcher) == TIME_NEVER);
     push_at(rig, 2);
-    push(rig, START + 5, 1);
+    assert_true(batcher_first(rig->batcher) == START);
+    push(rig, START + 5, 1); /* later, and before it */
     assert_true(batcher_oldest(rig->batcher) == START);
+    assert_true(batcher_first(rig->batcher) == START + 5);
     struct list all;
     list_init(&all);
     assert_int_equal(batcher_drain(rig->batcher, &all), 2);

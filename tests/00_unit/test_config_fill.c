@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -207,6 +208,42 @@ static void groups_without_gpu(void **state)
     config_free_proto(p);
 }
 
+/* Whether anybody need look for GPUs: who cannot be on one costs nothing. */
+static void groups_that_ask_for_gpus(void **state)
+{
+    (void)state;
+    static const struct config_groups_wish cpu = {.kind = KIND(CPU)};
+    static const struct config_groups_wish gpu = {.kind = KIND(GPU)}, any = {.kind = KIND(AUTO)};
+    struct {
+        const char *groups;
+        bool alone, on_cpu; /* without a wish; with one for the CPU */
+    } const cases[] = {
+        {"", true, false},
+        {"instance_group [ { count: 2 } ]", true, false},
+        {"instance_group [ { kind: KIND_CPU } ]", false, false},
+        {"instance_group [ { kind: KIND_MODEL } ]", false, false},
+        {"instance_group [ { kind: KIND_CPU }, { kind: KIND_GPU } ]", true, true},
+        {"ensemble_scheduling { }", false, false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[128];
+        snprintf(text, sizeof(text), "backend: 'x' %s", cases[i].groups);
+        Inference__ModelConfig *p = config_steps_parse(text);
+        assert_int_equal(config_groups_ask(p, NULL, 0), cases[i].alone);
+        assert_int_equal(config_groups_ask(p, &gpu, 1), cases[i].alone);
+        assert_int_equal(config_groups_ask(p, &any, 1), cases[i].alone);
+        assert_int_equal(config_groups_ask(p, &cpu, 1), cases[i].on_cpu);
+        config_free_proto(p);
+    }
+    struct config_groups_machine machine = two_gpus;
+    machine.wishes = &cpu;
+    machine.wish_count = 1;
+    Inference__ModelConfig *p = config_steps_fill("backend: 'x' instance_group [ { count: 2 } ]");
+    config_groups_fill(p, &machine);
+    assert_int_equal(p->instance_group[0]->kind, KIND(CPU)); /* it could not run there */
+    config_free_proto(p);
+}
+
 /* reads MC-86, PB-05, PB-19, PB-178. */
 static void groups_with_gpus(void **state)
 {
@@ -267,6 +304,7 @@ int main(void)
         cmocka_unit_test(pinned_memory),
         cmocka_unit_test(filling_twice_changes_nothing),
         cmocka_unit_test(groups_without_gpu),
+        cmocka_unit_test(groups_that_ask_for_gpus),
         cmocka_unit_test(groups_with_gpus),
         cmocka_unit_test(groups_as_the_backend_wishes),
     };

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "support/unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,27 @@ static void joins(void **state)
     joined("a", "", "a/");
 }
 
+/* Appending to a pipe waits neither for a reader nor for room. */
+static void pipes_do_not_wait(void **state)
+{
+    (void)state;
+    static char bytes[1 << 16];
+    int fd = -1;
+    assert_int_equal(mkfifo(path("fifo"), 0600), 0);
+    unit_fails(file_append(path("fifo"), &fd), STATUS_INVALID_ARG,
+               "expected a reader of this named pipe, found none");
+    assert_int_equal(fd, -1);
+    int reader = open(path("fifo"), O_RDONLY | O_NONBLOCK);
+    unit_succeeds(file_append(path("fifo"), &fd));
+    while (write(fd, bytes, sizeof(bytes)) > 0)
+        continue;
+    assert_int_equal(errno, EAGAIN);
+    close(reader);
+    unit_fails(file_append_anew(path("fifo"), fd), STATUS_INVALID_ARG, "found none");
+    assert_true(fcntl(fd, F_GETFD) >= 0);
+    close(fd);
+}
+
 #define FILE_UNIT(fn) cmocka_unit_test_setup_teardown(fn, make, end)
 UNIT_MAIN(FILE_UNIT(reads_the_whole), FILE_UNIT(what_cannot_be_read), FILE_UNIT(lists_by_name),
-          FILE_UNIT(questions), UNIT(joins))
+          FILE_UNIT(questions), UNIT(joins), FILE_UNIT(pipes_do_not_wait))

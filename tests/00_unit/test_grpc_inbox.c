@@ -22,7 +22,8 @@ static uint8_t *wire(uint8_t flag, const void *body, uint32_t len)
 static enum grpc_inbox_result feed(struct grpc_inbox *in, const uint8_t **data, size_t *len)
 {
     struct err *e = NULL;
-    enum grpc_inbox_result r = grpc_inbox_feed(in, NULL, data, len, false, &e);
+    enum grpc_inbox_result r =
+        grpc_inbox_feed(in, NULL, data, len, GRPC_INBOX_MAX_BYTES, false, &e);
     assert_null(e);
     return r;
 }
@@ -119,11 +120,28 @@ static void a_message_is_charged_before_it_is_held(void **state)
     size_t len = sizeof(begun);
     struct grpc_inbox in = {0};
     struct err *e = NULL;
-    assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, false, &e), GRPC_INBOX_NO_ROOM);
+    assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, GRPC_INBOX_MAX_BYTES, false, &e),
+                     GRPC_INBOX_NO_ROOM);
     unit_fails(e, STATUS_UNAVAILABLE, "no room for 1024 bytes");
     grpc_inbox_next(&in);
     assert_int_equal(budget_in_use(), 0);
     budget_set_limit(SIZE_MAX);
+}
+
+static void a_method_says_how_large(void **state)
+{
+    (void)state;
+    for (uint8_t more = 0; more < 2; more++) {
+        const uint8_t prefix[] = {0, 0, 1, 0, more};
+        const uint8_t *at = prefix;
+        size_t len = sizeof(prefix);
+        struct grpc_inbox in = {0};
+        struct err *e = NULL;
+        assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, 1 << 16, false, &e),
+                         more ? GRPC_INBOX_TOO_LARGE : GRPC_INBOX_MORE);
+        assert_null(e);
+        grpc_inbox_next(&in);
+    }
 }
 
 /* The tensor that goes on behind the first bytes lies on 64, whatever stands before it. */
@@ -141,10 +159,12 @@ static void tensors_are_aligned(void **state)
         const uint8_t *at = w;
         size_t len = 200;
         struct err *e = NULL;
-        assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, true, &e), GRPC_INBOX_MORE);
+        assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, GRPC_INBOX_MAX_BYTES, true, &e),
+                         GRPC_INBOX_MORE);
         assert_int_equal((uintptr_t)(in.data + offset) % 64, 0);
         len = GRPC_PREFIX_BYTES + offset + 400 - 200;
-        assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, true, &e), GRPC_INBOX_WHOLE);
+        assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, GRPC_INBOX_MAX_BYTES, true, &e),
+                         GRPC_INBOX_WHOLE);
         assert_memory_equal(in.data, body, offset + 400);
         grpc_inbox_next(&in);
         free(w);
@@ -193,4 +213,5 @@ static void what_is_guessed_is_charged(void **state)
 UNIT_MAIN(UNIT(whole_messages_stay_where_they_are), UNIT(every_way_to_cut_it),
           UNIT(messages_one_after_the_other), UNIT(refused_prefixes),
           UNIT(a_message_is_charged_before_it_is_held), UNIT(what_is_guessed_is_charged),
-          UNIT(tensors_are_aligned), UNIT(kept_messages_outlive_their_bytes))
+          UNIT(a_method_says_how_large), UNIT(tensors_are_aligned),
+          UNIT(kept_messages_outlive_their_bytes))

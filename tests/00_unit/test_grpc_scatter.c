@@ -14,7 +14,7 @@ static void guesses_equal_frames(void **state)
     uint8_t to[100];
     uint8_t rest[10];
     struct grpc_scatter s;
-    grpc_scatter_plan(&s, to, 100, 30, 40, rest, sizeof(rest));
+    grpc_scatter_plan(&s, to, 100, 100, 30, 40, rest, sizeof(rest));
     assert_int_equal(s.count, 6);
     const struct iovec expected[] = {
         {to, 30}, {s.heads[1], 9}, {to + 30, 40}, {s.heads[2], 9}, {to + 70, 30}, {rest, 10},
@@ -30,7 +30,7 @@ static void starts_with_a_head_between_frames(void **state)
     uint8_t to[50];
     uint8_t rest[10];
     struct grpc_scatter s;
-    grpc_scatter_plan(&s, to, 50, 0, 40, rest, sizeof(rest));
+    grpc_scatter_plan(&s, to, 50, 50, 0, 40, rest, sizeof(rest));
     assert_int_equal(s.count, 5);
     assert_ptr_equal(s.pieces[0].iov_base, s.heads[0]);
     assert_ptr_equal(s.pieces[3].iov_base, to + 40);
@@ -44,15 +44,34 @@ static void guesses_no_further_than_it_may(void **state)
     uint8_t to[50];
     uint8_t rest[10];
     struct grpc_scatter s;
-    grpc_scatter_plan(&s, to, 30, 30, 40, rest, sizeof(rest));
+    grpc_scatter_plan(&s, to, 50, 30, 30, 40, rest, sizeof(rest));
     const struct iovec expected[] = {{to, 30}, {rest, 10}};
-    assert_int_equal(s.count, 2);
-    assert_memory_equal(s.pieces, expected, sizeof(expected));
-    grpc_scatter_plan(&s, to, 0, 0, 40, rest, sizeof(rest));
+    assert_int_equal(s.count, 1);
+    assert_memory_equal(s.pieces, &expected[0], sizeof(expected[0]));
+    assert_int_equal(grpc_scatter_rest(&s, 30), 0);
+    grpc_scatter_plan(&s, to, 50, 0, 0, 40, rest, sizeof(rest));
     assert_int_equal(s.count, 1);
     assert_memory_equal(s.pieces, &expected[1], sizeof(expected[1]));
     assert_int_equal(grpc_scatter_check(&s, 10, 1), 10);
     assert_int_equal(grpc_scatter_rest(&s, 10), 10);
+}
+
+/* A header says the length of a whole frame, so a part of one cannot be guessed. */
+static void guesses_whole_frames(void **state)
+{
+    (void)state;
+    uint8_t to[200];
+    uint8_t rest[10];
+    struct grpc_scatter s;
+    grpc_scatter_plan(&s, to, 200, 100, 30, 40, rest, sizeof(rest));
+    const struct iovec expected[] = {{to, 30}, {s.heads[1], 9}, {to + 30, 40}};
+    assert_int_equal(s.count, 3);
+    assert_memory_equal(s.pieces, expected, sizeof(expected));
+    grpc_scatter_plan(&s, to, 200, 20, 30, 40, rest, sizeof(rest));
+    assert_int_equal(s.count, 1);
+    assert_int_equal(s.pieces[0].iov_len, 20);
+    grpc_scatter_plan(&s, to, 200, 39, 0, 40, rest, sizeof(rest));
+    assert_int_equal(s.count, 1);
 }
 
 static void has_a_limit(void **state)
@@ -61,10 +80,10 @@ static void has_a_limit(void **state)
     static uint8_t to[1000];
     uint8_t rest[10];
     struct grpc_scatter s;
-    grpc_scatter_plan(&s, to, sizeof(to), 0, 1, rest, sizeof(rest));
-    assert_int_equal(s.count, 2 * GRPC_SCATTER_FRAMES + 1);
-    grpc_scatter_plan(&s, to, 64 << 20, 0, GRPC_SCATTER_BYTES / 2, rest, sizeof(rest));
-    assert_int_equal(s.count, 5);
+    grpc_scatter_plan(&s, to, sizeof(to), sizeof(to), 0, 1, rest, sizeof(rest));
+    assert_int_equal(s.count, 2 * GRPC_SCATTER_FRAMES);
+    grpc_scatter_plan(&s, to, 64 << 20, 64 << 20, 0, GRPC_SCATTER_BYTES / 2, rest, sizeof(rest));
+    assert_int_equal(s.count, 4);
 }
 
 /* The client's bytes: DATA frames of the message, with other frames between them. */
@@ -146,7 +165,8 @@ static void take(struct taker *t, const uint8_t *bytes, size_t len)
             t->moved += n;
         struct err *e = NULL;
         while (t->data && rest > 0 && !t->whole)
-            t->whole = grpc_inbox_feed(&t->in, NULL, &at, &rest, false, &e) == GRPC_INBOX_WHOLE;
+            t->whole = grpc_inbox_feed(&t->in, NULL, &at, &rest, GRPC_INBOX_MAX_BYTES, false, &e) ==
+                       GRPC_INBOX_WHOLE;
         t->frame_left -= (uint32_t)n;
         bytes += n;
         len -= n;
@@ -168,12 +188,12 @@ static size_t fill(struct wire *w, size_t n, const struct grpc_scatter *s)
     return n - left;
 }
 
-static size_t read_filling(struct wire *w, size_t n, struct taker *t)
+static size_t read_filling(struct wire *w, size_t n, size_t room, struct taker *t)
 {
     uint8_t rest[500];
     struct grpc_scatter s;
     uint32_t frame_left = t->frame_left;
-    grpc_scatter_plan(&s, grpc_inbox_place(&t->in), grpc_inbox_left(&t->in), frame_left,
+    grpc_scatter_plan(&s, grpc_inbox_place(&t->in), grpc_inbox_left(&t->in), room, frame_left,
                       t->frame_bytes, rest, sizeof(rest));
     size_t got = fill(w, n, &s);
     size_t good = grpc_scatter_check(&s, got, STREAM);
@@ -192,8 +212,9 @@ static size_t read_filling(struct wire *w, size_t n, struct taker *t)
     return got;
 }
 
-/* Returns how many bytes of the message were not read to their place. */
-static size_t run(uint64_t seed, unsigned odd)
+/* room: the most that is planned at once. Returns how many bytes of the message were not read to
+ * their place. */
+static size_t run(uint64_t seed, unsigned odd, size_t room)
 {
     uint64_t random = seed;
     uint32_t size = 20000 + (uint32_t)(unit_random(&random) % 100000);
@@ -207,7 +228,7 @@ static size_t run(uint64_t seed, unsigned odd)
     while (!t.whole) {
         size_t n = 1 + (size_t)(unit_random(&random) % 20000);
         if (grpc_inbox_place(&t.in) && t.data && t.head_got == 0) {
-            assert_true(read_filling(&w, n, &t) > 0);
+            assert_true(read_filling(&w, n, room, &t) > 0);
             continue;
         }
         uint8_t plain[2000];
@@ -228,7 +249,7 @@ static void any_frames(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 500; seed++)
-        run(seed, 1 + (unsigned)(seed % 20));
+        run(seed, 1 + (unsigned)(seed % 20), (size_t)(seed % 3 ? 1 + seed * 40 : SIZE_MAX));
 }
 
 /* But for the first bytes, before the message has a buffer, and those behind a head that was
@@ -237,9 +258,18 @@ static void regular_frames_need_no_copy(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 100; seed++)
-        assert_in_range(run(seed, 0), 0, 10000); /* of 20000 to 120000 */
+        assert_in_range(run(seed, 0, SIZE_MAX), 0, 10000); /* of 20000 to 120000 */
+}
+
+/* The same where little is read at once. */
+static void parts_of_regular_frames_need_no_copy(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++)
+        assert_in_range(run(seed, 0, 5000), 0, 10000);
 }
 
 UNIT_MAIN(UNIT(guesses_equal_frames), UNIT(starts_with_a_head_between_frames),
-          UNIT(guesses_no_further_than_it_may), UNIT(has_a_limit), UNIT(any_frames),
-          UNIT(regular_frames_need_no_copy))
+          UNIT(guesses_no_further_than_it_may), UNIT(guesses_whole_frames), UNIT(has_a_limit),
+          UNIT(any_frames), UNIT(regular_frames_need_no_copy),
+          UNIT(parts_of_regular_frames_need_no_copy))

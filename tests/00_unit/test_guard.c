@@ -27,7 +27,8 @@ static void restrictions(void **state)
     assert_false(guard_watches(&g, OPTIONS_CATEGORY_HEALTH));
     assert_int_equal(ask(&g, OPTIONS_CATEGORY_HEALTH, NULL, NULL), GUARD_PASS);
     r.any = true;
-    r.of[OPTIONS_CATEGORY_HEALTH] = (struct options_restriction){"key", "secret"};
+    r.of[OPTIONS_CATEGORY_HEALTH] =
+        (struct options_restriction){.header = "key", .value = "secret"};
     static const char *const wrong[] = {"", "s", "secre", "secrett", "SECRET", "tecret", "secreu"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
         assert_int_equal(ask(&g, OPTIONS_CATEGORY_HEALTH, "pre-key", wrong[i]), GUARD_RESTRICTED);
@@ -96,10 +97,25 @@ static void keys_open_categories(void **state)
     guard_header(&g, infer, &two, "authorization", 13, "Bearer mallory", 14);
     assert_int_equal(guard_decide(&g, infer, &two), GUARD_NO_KEY);
     struct options_restrictions r = {.any = true};
-    r.of[infer] = (struct options_restriction){"door", "secret"};
+    r.of[infer] = (struct options_restriction){.header = "door", .value = "secret"};
     g.restrictions = &r;
     assert_int_equal(ask(&g, infer, "x-api-key", "alice"), GUARD_RESTRICTED);
     assert_int_equal(ask(&g, infer, "door", "secret"), GUARD_NO_KEY);
+    keys_free(g.keys);
+}
+
+/* A request may have hundreds of headers, and each key is compared with all of the file. */
+static void a_few_keys_are_looked_up(void **state)
+{
+    (void)state;
+    struct guard g = {.prefix = "", .what = "API", .keys = load("alice all\n")};
+    struct guard_seen seen = {0};
+    for (unsigned i = 0; i < GUARD_MOST_KEYS; i++) {
+        guard_header(&g, OPTIONS_CATEGORY_INFERENCE, &seen, "x-api-key", 9, "alice", 5);
+        assert_int_equal(guard_decide(&g, OPTIONS_CATEGORY_INFERENCE, &seen), GUARD_PASS);
+    }
+    guard_header(&g, OPTIONS_CATEGORY_INFERENCE, &seen, "x-api-key", 9, "alice", 5);
+    assert_int_equal(guard_decide(&g, OPTIONS_CATEGORY_INFERENCE, &seen), GUARD_NO_KEY);
     keys_free(g.keys);
 }
 
@@ -114,6 +130,8 @@ static void broken_files(void **state)
         {"alice everything\n", ":1: expected all, or categories of health,"},
         {"alice health,\n", "found ''"},
         {"alice all\nalice health\n", ":2: a key that an earlier line has"},
+        {"", ": expected lines of a key and its categories, or of -"},
+        {"# nobody\n \r\n\n", ": expected lines of a key and its categories, or of -"},
     };
     struct keys *k;
     for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
@@ -144,6 +162,9 @@ static void files_that_change(void **state)
     put_keys("carol all and more\n");
     keys_look(k, true);
     assert_int_equal(keys_rights_of(k, "alice", 5), KEYS_ALL);
+    put_keys("");
+    keys_look(k, true);
+    assert_int_equal(keys_rights_of(k, "alice", 5), KEYS_ALL);
     put_keys("carol health\n");
     keys_look(k, false);
     assert_int_equal(keys_rights_of(k, "alice", 5), KEYS_ALL);
@@ -164,4 +185,4 @@ static void a_place_for_keys(void **state)
 }
 
 UNIT_MAIN(UNIT(restrictions), UNIT(a_place_for_keys), UNIT(keys_open_categories),
-          UNIT(broken_files), UNIT(files_that_change))
+          UNIT(a_few_keys_are_looked_up), UNIT(broken_files), UNIT(files_that_change))

@@ -58,6 +58,20 @@ static void the_end_says_whether_a_body_follows(void **state)
     }
 }
 
+static void bytes_of_a_path_are_those_of_http1(void **state)
+{
+    (void)state;
+    for (int c = 1; c < 256; c++) {
+        struct http2_head h;
+        char path[] = {'/', (char)c, '\0'};
+        http2_head_init(&h, false);
+        field(&h, ":path", path);
+        assert_int_equal(http2_head_end(&h, true), c > ' ' && c < 0x7f);
+        assert_int_equal(h.error_status, c > ' ' && c < 0x7f ? 0 : 400);
+        http2_head_fini(&h);
+    }
+}
+
 static void methods_are_known(void **state)
 {
     (void)state;
@@ -143,5 +157,5 @@ static void long_values_are_cut(void **state)
 }
 
 UNIT_MAIN(UNIT(a_head_is_as_of_http1), UNIT(the_end_says_whether_a_body_follows),
-          UNIT(methods_are_known), UNIT(limits_are_those_of_http1), UNIT(lengths_are_one_number),
-          UNIT(long_values_are_cut))
+          UNIT(bytes_of_a_path_are_those_of_http1), UNIT(methods_are_known),
+          UNIT(limits_are_those_of_http1), UNIT(lengths_are_one_number), UNIT(long_values_are_cut))

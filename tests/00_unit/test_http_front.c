@@ -257,8 +257,10 @@ static void stopping_does_not_wait_for_ever(void **state)
     int fd = http_rig_dial(r);
     http_rig_send(fd, "GET /fail HTTP/1.1\r\n\r\nGET /later HTTP/1.1\r\n\r\n");
     http_rig_expect(fd, 404, "{\"error\":\"a \\\"quoted\\\" reason\"}");
-    http_front_stop(r->front, clock_now_ns());
+    assert_int_equal(http_front_stop(r->front, clock_now_ns()), 1);
+    http_rig_expect(fd, 503, "{\"error\":\"the server is stopping\"}");
     http_rig_expect_end(fd);
+    assert_int_equal(http_front_stop(r->front, clock_now_ns()), 0);
     http_rig_free(r);
 }
 

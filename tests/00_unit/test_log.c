@@ -7,6 +7,7 @@
 #include "support/unit.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -440,6 +441,18 @@ static void values_are_cut(void **state)
     assert_true(escaped_to("\xff", 2, "..."));
 }
 
+/* A host program need not ignore SIGPIPE, and must not die of a log that nobody reads. */
+static void a_reader_that_went_ends_nothing(void **state)
+{
+    (void)state;
+    sigset_t pending;
+    close(fds[0]);
+    LOG_WARN("hello");
+    assert_int_equal(sigpending(&pending), 0);
+    assert_false(sigismember(&pending, SIGPIPE));
+    fds[0] = dup(fds[1]);
+}
+
 #define LOG_UNIT(fn) cmocka_unit_test_setup_teardown(fn, redirect, restore)
 UNIT_MAIN(LOG_UNIT(default_format), LOG_UNIT(iso_format), LOG_UNIT(switches),
           LOG_UNIT(messages_are_escaped), LOG_UNIT(later_controls_are_escaped),
@@ -448,4 +461,4 @@ UNIT_MAIN(LOG_UNIT(default_format), LOG_UNIT(iso_format), LOG_UNIT(switches),
           LOG_UNIT(messages_can_stay_as_they_are), LOG_UNIT(json_lines),
           LOG_UNIT(requests_are_named), LOG_UNIT(tables), LOG_UNIT(components),
           LOG_UNIT(levels_as_text), LOG_UNIT(updates), LOG_UNIT(updates_at_once),
-          LOG_UNIT(values_are_cut))
+          LOG_UNIT(values_are_cut), LOG_UNIT(a_reader_that_went_ends_nothing))

@@ -233,24 +233,78 @@ static void on_mail(struct mail *m)
         loop_stop(loop);
 }
 
+typedef void post_fn(struct loop *l, struct mail *first, struct mail *last);
+
+static void post_letters(post_fn *post)
+{
+    for (int i = 0; i < LETTERS; i++) {
+        letters[i] = (struct letter){.mail = {.deliver = on_mail}, .number = i};
+        post(loop, &letters[i].mail, &letters[i].mail);
+    }
+}
+
 static void post_all(void *arg)
 {
     (void)arg;
-    for (int i = 0; i < LETTERS; i++) {
-        letters[i] = (struct letter){.mail = {.deliver = on_mail}, .number = i};
-        loop_post(loop, &letters[i].mail, &letters[i].mail);
-    }
+    post_letters(loop_post);
+}
+
+static void post_all_as_many(void *arg)
+{
+    (void)arg;
+    post_letters(loop_post_many);
 }
 
 static void messages_wake_the_loop(void **state)
 {
     (void)state;
-    struct thread *t;
-    next_letter = 0;
-    unit_succeeds(thread_start("post", post_all, NULL, &t));
-    loop_run(loop);
-    thread_join(t);
-    assert_int_equal(next_letter, LETTERS);
+    void (*const posts[])(void *) = {post_all, post_all_as_many};
+    for (size_t i = 0; i < 2; i++) {
+        struct thread *t;
+        next_letter = 0;
+        unit_succeeds(thread_start("post", posts[i], NULL, &t));
+        loop_run(loop);
+        thread_join(t);
+        assert_int_equal(next_letter, LETTERS);
+    }
+}
+
+static int turns_between;
+
+static void turn_between(struct mail *m)
+{
+    (void)m;
+    turns_between++;
+}
+
+static struct mail between = {.deliver = turn_between};
+
+/* Takes as long as all of them have in a turn. The first one posts what others wait for. */
+static void long_letter(struct mail *m)
+{
+    int number = ((struct letter *)m)->number;
+    assert_int_equal(number, next_letter++);
+    if (number == 0)
+        loop_post(loop, &between, &between);
+    if (number == 63)
+        assert_int_equal(turns_between, 1);
+    time_ns end = clock_now_ns() + TIME_US(100);
+    while (clock_now_ns() < end)
+        ;
+}
+
+/* Of thousands that one posted, few are handled before others have their turn. */
+static void others_come_between_many(void **state)
+{
+    (void)state;
+    next_letter = turns_between = 0;
+    for (int i = 0; i < 64; i++)
+        letters[i] = (struct letter){
+            .mail = {.deliver = long_letter, .next = i < 63 ? &letters[i + 1].mail : NULL},
+            .number = i};
+    loop_post_many(loop, &letters[0].mail, &letters[63].mail);
+    run();
+    assert_int_equal(next_letter, 64);
 }
 
 static void note_mail(struct mail *m)
@@ -277,5 +331,5 @@ static void stop_before_run_and_late_mail(void **state)
 #define LOOP_UNIT(fn) cmocka_unit_test_setup_teardown(fn, make, end)
 UNIT_MAIN(LOOP_UNIT(timers_in_order), LOOP_UNIT(timer_ahead), LOOP_UNIT(descriptors),
           LOOP_UNIT(forgotten_in_the_same_turn), LOOP_UNIT(descriptor_that_cannot_be_watched),
-          LOOP_UNIT(phases), LOOP_UNIT(messages_wake_the_loop),
+          LOOP_UNIT(phases), LOOP_UNIT(messages_wake_the_loop), LOOP_UNIT(others_come_between_many),
           LOOP_UNIT(stop_before_run_and_late_mail))

@@ -143,9 +143,8 @@ static void known_but_not_served(void **state)
     (void)state;
     refuses(PARSE("--allow-gpu-metrics=x"), "--allow-gpu-metrics is known but not served", "'x'");
     accepts(PARSE("--grpc-use-ssl=no", "--rate-limit", "OFF", "--enable-peer-access=1",
-                  "--http-thread-count=8", "--trace-config=level=off", "--trace-count=-1",
-                  "--min-supported-compute-capability=6.0"));
-    assert_int_equal(o.warning_count, 4);
+                  "--http-thread-count=8", "--trace-config=level=off", "--trace-count=-1"));
+    assert_int_equal(o.warning_count, 3);
     assert_string_equal(o.warnings[2],
                         "'--trace-count' has been deprecated! Use --trace-config count=COUNT.");
 }
@@ -190,19 +189,56 @@ static void without_effect(void **state)
 {
     (void)state;
     accepts(PARSE("--http-thread-count=32", "--http-thread-count=16",
-                  "--cuda-memory-pool-byte-size=0:1024", "--cuda-memory-pool-byte-size", "1:2048",
-                  "--model-load-gpu-limit=0:0.5", "--min-supported-compute-capability=5.3",
-                  "--sagemaker-thread-count=9", "--enable-peer-access=TRUE",
-                  "--pinned-memory-pool-byte-size=0"));
-    assert_int_equal(o.warning_count, 7);
+                  "--cuda-virtual-address-size=0:1024", "--sagemaker-thread-count=9",
+                  "--enable-peer-access=TRUE"));
+    assert_int_equal(o.warning_count, 4);
     assert_string_equal(
         o.warnings[0],
         "option --http-thread-count does nothing here: Threads of the HTTP front end; "
         "--loop-threads sets those of this server.");
+    accepts(PARSE("--client-shm-byte-size=9", "--openai-port=9001", "--sagemaker-port=9002",
+                  "--trace-config=opentelemetry,url=http://x/", "--trace-config=level=TIMESTAMPS"));
+    assert_int_equal(o.warning_count, 5);
+    assert_string_equal(
+        o.warnings[0],
+        "option --client-shm-byte-size: does nothing without --allow-client-shm=true");
+    accepts(PARSE("--client-shm-byte-size=9", "--allow-client-shm=true", "--openai-port=9001",
+                  "--allow-openai=true", "--trace-config=level=TIMESTAMPS",
+                  "--trace-config=triton,file=/x"));
+    assert_int_equal(o.warning_count, 0);
     refuses(PARSE("--http-thread-count=many"), "--http-thread-count: expected <integer>", "'many'");
     refuses(PARSE("--http-thread-count=8x"), "--http-thread-count", "'8x'");
-    refuses(PARSE("--cuda-memory-pool-byte-size=1024"), "expected <gpu>:<bytes>", "'1024'");
+    accepts(PARSE("--http-address=[::1]", "--grpc-address=::"));
+    assert_string_equal(o.http_address, "::1");
+    assert_string_equal(o.grpc_address, "::");
     refuses(PARSE("--enable-peer-access=2"), "--enable-peer-access", "true or false");
+}
+
+static void gpus(void **state)
+{
+    (void)state;
+    accepts(PARSE("--http-port=1"));
+    assert_int_equal(o.gpus.pinned_bytes, 268435456);
+    assert_true(o.gpus.least_capability == 6.0);
+    accepts(PARSE("--cuda-memory-pool-byte-size=0:1024", "--cuda-memory-pool-byte-size", "1:2048",
+                  "--cuda-memory-pool-byte-size=0:0", "--model-load-gpu-limit=0:0.5",
+                  "--model-load-gpu-limit=300:1", "--min-supported-compute-capability=5.3",
+                  "--pinned-memory-pool-byte-size=0"));
+    assert_int_equal(o.gpus.pool_count, 2);
+    assert_int_equal(o.gpus.pools[0].device, 0);
+    assert_int_equal(o.gpus.pools[0].bytes, 0); /* the later counts */
+    assert_int_equal(o.gpus.pools[1].bytes, 2048);
+    assert_int_equal(o.gpus.limit_count, 2);
+    assert_true(o.gpus.limits[0].fraction == 0.5);
+    assert_true(o.gpus.least_capability == 5.3);
+    assert_int_equal(o.gpus.pinned_bytes, 0);
+    refuses(PARSE("--cuda-memory-pool-byte-size=1024"), "expected <gpu>:<bytes>", "'1024'");
+    refuses(PARSE("--cuda-memory-pool-byte-size=-1:1"), "expected <gpu>:<bytes>", "'-1:1'");
+    refuses(PARSE("--cuda-memory-pool-byte-size=0:-1"), "expected <gpu>:<bytes>", "'0:-1'");
+    refuses(PARSE("--model-load-gpu-limit=0:1.5"), "from 0 to 1", "'0:1.5'");
+    refuses(PARSE("--model-load-gpu-limit=0"), "from 0 to 1", "'0'");
+    refuses(PARSE("--min-supported-compute-capability=high"), "expected <number>", "'high'");
+    refuses(PARSE("--pinned-memory-pool-byte-size=-1"), "--pinned-memory-pool-byte-size", "'-1'");
 }
 
 /* The services of clouds tell a container in its environment what to do; options win. */
@@ -333,6 +369,20 @@ static void files(void **state)
     accepts(parse_file("model-repository = /m\n", "--model-repository=/c"));
     assert_int_equal(o.repository_count, 1);
     assert_string_equal(o.repositories[0], "/c");
+    accepts(
+        parse_file("http-restricted-api = health,trace:a=x\n", "--http-restricted-api=health:b=y"));
+    assert_string_equal(o.http_restrictions.of[OPTIONS_CATEGORY_HEALTH].header, "b");
+    assert_string_equal(o.http_restrictions.of[OPTIONS_CATEGORY_TRACE].header, "a");
+    accepts(parse_file("trace-config = level=OFF\n", "--trace-config=level=TIMESTAMPS"));
+    assert_false(o.trace.off);
+    assert_int_equal(o.trace.level, 4);
+    accepts(parse_file("trace-config = level=TENSORS\ntrace-config = rate=7\n", "--trace-rate=3"));
+    assert_int_equal(o.trace.level, 8);
+    assert_int_equal(o.trace.rate, 3);
+    refuses(
+        parse_file("grpc-restricted-protocol = health:a=x\ngrpc-restricted-protocol = health:a=x\n",
+                   NULL),
+        ":2: option --grpc-restricted-protocol", "twice");
     refuses(parse_file("id = x\nhttp-port = many\n", NULL), ":2: option --http-port", "'many'");
     refuses(parse_file("\nhttp-prt = 1\n", NULL), ":2: unknown option 'http-prt'", "'http-port'");
     refuses(parse_file("http-port 81\n", NULL), ":1: expected 'name = value'", "http-port 81");
@@ -358,7 +408,7 @@ UNIT_MAIN(cmocka_unit_test_teardown(defaults, fini),
           cmocka_unit_test_teardown(unknown_names, fini),
           cmocka_unit_test_teardown(known_but_not_served, fini),
           cmocka_unit_test_teardown(traces, fini), cmocka_unit_test_teardown(without_effect, fini),
-          cmocka_unit_test_teardown(clouds, fini),
+          cmocka_unit_test_teardown(gpus, fini), cmocka_unit_test_teardown(clouds, fini),
           cmocka_unit_test_teardown(words_in_capitals, fini),
           cmocka_unit_test_teardown(quantiles, fini),
           cmocka_unit_test_teardown(auto_complete, fini), cmocka_unit_test_teardown(files, fini),

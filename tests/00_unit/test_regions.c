@@ -112,6 +112,23 @@ static void names_are_bounded(void **state)
     drop_all();
 }
 
+/* The list of all regions is text for everybody. */
+static void names_and_keys_are_text(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"\xff\xfe", "a\xc0\x80", "\xed\xa0\x80", "\xc3"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        unit_fails(regions_register(all, named(wrong[i]), key, 0, 1), STATUS_INVALID_ARG,
+                   "is UTF-8");
+        unit_fails(regions_register(all, named("r"), wrong[i], 0, 1), STATUS_INVALID_ARG,
+                   "its key is not UTF-8");
+    }
+    assert_names("");
+    put("\xc3\xa4");
+    assert_names("\xc3\xa4 ");
+    drop_all();
+}
+
 static void off_is_off(void **state)
 {
     (void)state;
@@ -344,6 +361,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT(names_are_in_order),
         UNIT(names_are_bounded),
+        UNIT(names_and_keys_are_text),
         UNIT(off_is_off),
         UNIT(bounds),
         UNIT(what_may_be_opened),

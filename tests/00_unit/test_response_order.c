@@ -118,6 +118,21 @@ static void by_the_loop(void **state)
     house = NULL;
 }
 
+/* What a model goes on to send after its client was given up does not get to the loop. */
+static void to_nobody(void **state)
+{
+    (void)state;
+    house = NULL;
+    struct request *r = ask();
+    request_bound(r);
+    assert_true(response_send(response_new(r), 0, NULL));
+    request_cancel(r);
+    for (int i = 0; i < 3; i++)
+        assert_true(response_send(response_new(r), 0, NULL));
+    send_final(r);
+    assert_string_equal(order, "pf");
+}
+
 /* A step of an ensemble that answers several times is not kept back: its instance goes on
  * meanwhile. */
 static void of_a_step(void **state)
@@ -155,6 +170,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(to_no_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(to_a_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(by_the_loop, make_target, drop_target),
+        cmocka_unit_test_setup_teardown(to_nobody, make_target, drop_target),
         cmocka_unit_test_setup_teardown(of_a_step, make_target, drop_target),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

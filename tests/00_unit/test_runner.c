@@ -125,6 +125,110 @@ static void answers_do_not_wait_for_the_next_run(void **state)
     end();
 }
 
+/* Counters of the runner's thread, read when all is answered. */
+static bool answered_together; /* an answer came when a later request had been executed already */
+static unsigned runs;
+static unsigned slow_each; /* one run in so many is longer than quick ones may be; 0 = none */
+
+static void look_what_ran_before(struct response *r, void *owner)
+{
+    answered_together |= test_gate_entered > test_gate_answered + 1;
+    test_gate_on_answer(r, owner);
+}
+
+static TRITONSERVER_Error *take_a_while(TRITONBACKEND_ModelInstance *instance,
+                                        TRITONBACKEND_Request **requests, uint32_t count)
+{
+    time_ns end = clock_now_ns() + RUNNER_INLINE_NS;
+    bool slow = slow_each && ++runs % slow_each == 0;
+    while (slow && clock_now_ns() <= end)
+        ;
+    return answer_all(instance, requests, count);
+}
+
+/* Asks in bursts until two answers came together, or so many times. */
+static void ask_in_bursts(unsigned bursts)
+{
+    unsigned asked = 0;
+    answered_together = false;
+    for (unsigned i = 0; i < bursts && !answered_together; i++) {
+        for (unsigned n = 0; n < 8; n++, asked++)
+            submit_now(make(look_what_ran_before));
+        test_gate_wait(&test_gate_answered, asked);
+    }
+}
+
+static void begin_quick(struct plugin_backend *backend, bool promised)
+{
+    backend->inline_ok = promised;
+    begin(backend, one_instance);
+    test_gate_set(true);
+}
+
+/* The backend promised to be quick, and is: loops are woken for several answers. */
+static void answers_of_quick_models_come_together(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(take_a_while);
+    begin_quick(&backend, true);
+    ask_in_bursts(10000);
+    assert_true(answered_together);
+    end();
+}
+
+static void a_promise_is_needed_for_it(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(take_a_while);
+    begin_quick(&backend, false);
+    ask_in_bursts(200);
+    assert_false(answered_together);
+    end();
+}
+
+static void answers_wait_for_no_model_that_is_slow_now_and_then(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(take_a_while);
+    begin_quick(&backend, true);
+    slow_each = RUNNER_QUICK_RUNS;
+    ask_in_bursts(200);
+    slow_each = 0;
+    assert_false(answered_together);
+    end();
+}
+
+static bool answers_waited; /* a request with much input was executed while an answer was kept */
+
+static TRITONSERVER_Error *look_who_waits(TRITONBACKEND_ModelInstance *instance,
+                                          TRITONBACKEND_Request **requests, uint32_t count)
+{
+    const struct request *r = request_from(requests[0]);
+    if (r->inputs[0].byte_size > RUNNER_INLINE_BYTES)
+        answers_waited |= test_gate_answered < test_gate_entered;
+    return answer_all(instance, requests, count);
+}
+
+/* How long a run takes follows from its input, too: for one with much of it nothing waits. */
+static void answers_do_not_wait_for_a_large_request(void **state)
+{
+    (void)state;
+    unsigned asked = 0;
+    struct plugin_backend backend = test_version_backend(look_who_waits);
+    begin_quick(&backend, true);
+    for (unsigned burst = 0; burst < 2000; burst++) {
+        for (unsigned n = 0; n < 8; n++, asked++) {
+            struct request *r = make(test_gate_on_answer);
+            if (n == 7) /* nobody reads them */
+                r->inputs[0].byte_size = RUNNER_INLINE_BYTES + 1;
+            submit_now(r);
+        }
+        test_gate_wait(&test_gate_answered, asked);
+    }
+    assert_false(answers_waited);
+    end();
+}
+
 static uint64_t process_cpu_ns(void)
 {
     struct timespec t;
@@ -148,5 +252,8 @@ static void a_late_batch_is_waited_for_asleep(void **state)
     end();
 }
 
-UNIT_MAIN(UNIT(queued_while_dropped_ones_are_answered), UNIT(cancelled_before_it_is_queued),
+UNIT_MAIN(UNIT(answers_of_quick_models_come_together), UNIT(a_promise_is_needed_for_it),
+          UNIT(answers_wait_for_no_model_that_is_slow_now_and_then),
+          UNIT(answers_do_not_wait_for_a_large_request),
+          UNIT(queued_while_dropped_ones_are_answered), UNIT(cancelled_before_it_is_queued),
           UNIT(answers_do_not_wait_for_the_next_run), UNIT(a_late_batch_is_waited_for_asleep))

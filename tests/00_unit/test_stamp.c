@@ -187,6 +187,51 @@ static void needs_a_directory(void **state)
     unit_fails(stamp_parts("/nowhere/at/all", part_of, &p), STATUS_NOT_FOUND, "/nowhere/at/all");
 }
 
+/* Owner and mode are changed without a change of the content's time. */
+static void a_file_changes_with_its_mode(void **state)
+{
+    (void)state;
+    char *path = file_join(root, "1/model");
+    uint64_t first = stamp_file(path);
+    assert_true(first && stamp_file(path) == first);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    struct timespec before = st.st_ctim;
+    do { /* two changes in one tick of the file system's clock look alike */
+        assert_int_equal(chmod(path, 0640), 0);
+        assert_int_equal(stat(path, &st), 0);
+    } while (memcmp(&before, &st.st_ctim, sizeof(before)) == 0);
+    assert_true(stamp_file(path) != first);
+    mem_free(path);
+}
+
+/* What failed is read again at every look; it is told once, until the words change. */
+static void failed_readings_are_tried_again(void **state)
+{
+    (void)state;
+    struct stamp_watch w = {0};
+    struct err *one = err_new(STATUS_INVALID_ARG, "one");
+    struct err *two = err_new(STATUS_INVALID_ARG, "two");
+    assert_true(stamp_watch_due(&w, 1, true));
+    assert_false(stamp_watch_read(&w, NULL));
+    assert_false(stamp_watch_due(&w, 1, false));
+    assert_false(stamp_watch_due(&w, 2, false)); /* being written */
+    assert_true(stamp_watch_due(&w, 2, false));
+    assert_true(stamp_watch_read(&w, one));
+    assert_true(stamp_watch_due(&w, 2, false));
+    assert_false(stamp_watch_read(&w, one));
+    assert_false(stamp_watch_due(&w, 3, false));
+    assert_true(stamp_watch_due(&w, 3, false));
+    assert_true(stamp_watch_read(&w, two));
+    assert_true(stamp_watch_due(&w, 3, false));
+    assert_false(stamp_watch_read(&w, NULL));
+    assert_false(stamp_watch_due(&w, 3, false));
+    assert_true(stamp_watch_due(&w, 3, true));
+    assert_true(stamp_watch_read(&w, two)); /* it was well in between */
+    err_free(one);
+    err_free(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +242,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(too_many_ways_are_refused, make, end),
         cmocka_unit_test_setup_teardown(links_elsewhere_are_followed, make, end),
         cmocka_unit_test_setup_teardown(needs_a_directory, make, end),
+        cmocka_unit_test_setup_teardown(a_file_changes_with_its_mode, make, end),
+        cmocka_unit_test(failed_readings_are_tried_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,6 @@ static TRITONSERVER_Error *alloc(TRITONSERVER_ResponseAllocator *allocator, cons
 {
     (void)allocator;
     (void)name;
-    (void)type;
     (void)id;
     struct host_call *c = userp;
     struct sync *y = enter(c);
@@ -127,9 +126,10 @@ static TRITONSERVER_Error *alloc(TRITONSERVER_ResponseAllocator *allocator, cons
     leave(y);
     if (refuse)
         return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNAVAILABLE, refuse);
-    *buffer = byte_size ? malloc(byte_size) : NULL;
+    bool gpu = c->gpu_get && type == TRITONSERVER_MEMORY_GPU;
+    *buffer = gpu ? c->gpu_get(byte_size) : byte_size ? malloc(byte_size) : NULL;
     *buffer_userp = c;
-    *actual_type = TRITONSERVER_MEMORY_CPU;
+    *actual_type = gpu ? TRITONSERVER_MEMORY_GPU : TRITONSERVER_MEMORY_CPU;
     *actual_id = 0;
     return NULL;
 }
@@ -140,13 +140,15 @@ static TRITONSERVER_Error *give_back(TRITONSERVER_ResponseAllocator *allocator, 
 {
     (void)allocator;
     (void)byte_size;
-    (void)type;
     (void)id;
     struct host_call *c = buffer_userp;
     struct sync *y = enter(c);
     c->given_back++;
     leave(y);
-    free(buffer);
+    if (type == TRITONSERVER_MEMORY_GPU)
+        c->gpu_put(buffer);
+    else
+        free(buffer);
     return NULL;
 }
 

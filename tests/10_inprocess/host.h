@@ -52,6 +52,9 @@ struct host_call {
     uint32_t release_flags;
     unsigned allocated, given_back, started, described, queried;
     const char *refuse; /* what the allocator answers; NULL = memory */
+    /* memory of GPU 0, for outputs that are wanted on a GPU; NULL = all are on the host */
+    void *(*gpu_get)(size_t bytes);
+    void (*gpu_put)(void *memory);
     char pad[8];
     void *sync;
 };

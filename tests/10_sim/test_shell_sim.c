@@ -121,6 +121,7 @@ static void draw_model(void)
         m->decoupled = steps_one_in(5);
         m->limited = steps_one_in(6);
         m->inline_ok = steps_one_in(2);
+        m->halves = !m->inline_ok && steps_one_in(2);
     }
     if (m->kind == PLAIN && steps_one_in(2))
         strbuf_puts(&sb, "max_batch_size: 4 ");
@@ -343,11 +344,13 @@ static void say_counts(void)
 {
     const struct world_counts *c = &world_counts;
     print_message(
-        "%lu asked, %lu refused, %lu cancelled; %lu executions, %lu inline, %lu of steps, "
+        "%lu asked, %lu refused, %lu cancelled; %lu executions, %lu inline, %lu begun by loops, "
+        "%lu of these ended elsewhere, %lu of steps, "
         "%lu again, %lu answered later, %lu gaps, %lu warm-ups; %lu unloads, %lu changes; "
         "at most %u steps without any of it, and stacks of %lu bytes\n",
-        c->asks, c->refused, c->cancelled, c->executions, c->inline_runs, c->steps, c->again,
-        c->later, c->gaps, c->warm, c->unloads, c->changes, steps_longest(), steps_depth());
+        c->asks, c->refused, c->cancelled, c->executions, c->inline_runs, c->begun, c->finished,
+        c->steps, c->again, c->later, c->gaps, c->warm, c->unloads, c->changes, steps_longest(),
+        steps_depth());
 }
 
 static void random_runs(void **state)
@@ -362,8 +365,8 @@ static void random_runs(void **state)
     say_counts();
     const struct world_counts *c = &world_counts;
     if (!one && runs >= RUNS)
-        assert_true(c->inline_runs && c->steps && c->again && c->later && c->gaps && c->warm &&
-                    c->cancelled && c->unloads && c->changes);
+        assert_true(c->inline_runs && c->begun && c->finished && c->steps && c->again && c->later &&
+                    c->gaps && c->warm && c->cancelled && c->unloads && c->changes);
 }
 
 UNIT_MAIN(UNIT(random_runs))

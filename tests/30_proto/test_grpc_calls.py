@@ -290,6 +290,28 @@ def test_messages_over_the_limit(ours: Server) -> None:
     assert call.trailers["grpc-message"] == "Received message larger than max (2147483648 vs. 2147483647)"
 
 
+SMALL = 1 << 16
+
+
+@pytest.mark.parametrize("path", [f"/{rawgrpc.SERVICE}/{each}" for each in ("ServerLive", "TraceSetting", "LogSettings", "RepositoryIndex", "RepositoryModelUnload")] + [f"/{rawgrpc.HEALTH}/Check"])
+def test_messages_over_the_limit_of_their_method(ours: Server, path: str) -> None:
+    """Refused by its first five bytes: nothing of it is held."""
+    with h2.Connection(ours.grpc) as connection:
+        connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, h2.header_block(h2.call_headers(path))))
+        connection.send(h2.frame(h2.DATA, 0, 1, h2.message(bytes(SMALL + 1))[:5]))
+        trailers = connection.finish(1).trailers
+    assert (trailers["grpc-status"], trailers["grpc-message"]) == ("8", f"Received message larger than max ({SMALL + 1} vs. {SMALL})")
+
+
+def test_decompressed_messages_over_the_limit_of_their_method(ours: Server) -> None:
+    """A field that nobody knows fills the message."""
+    whole = b"\x7a" + (b"\xfc\xff\x03" + bytes(SMALL - 4))
+    headers = h2.call_headers(f"/{rawgrpc.SERVICE}/ServerLive", grpc_encoding="gzip")
+    assert _raw_call(ours, headers, h2.message(gzip.compress(whole), 1)).trailers["grpc-status"] == "0"
+    trailers = _raw_call(ours, headers, h2.message(gzip.compress(whole + b"\0"), 1)).trailers
+    assert (trailers["grpc-status"], trailers["grpc-message"]) == ("3", f"the decompressed message is over {SMALL} bytes")
+
+
 @pytest.mark.parametrize("flag", [2, 255])
 def test_flags_that_mean_nothing(ours: Server, flag: int) -> None:
     assert _raw_call(ours, h2.call_headers(INFER), h2.message(b"", flag)).trailers["grpc-status"] == "13"

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 from harness import h2frames as h2
-from harness import rawgrpc
+from harness import procfs, rawgrpc
 from harness.servers import Server
 from tritonclient.grpc import service_pb2 as pb
 
@@ -266,6 +266,24 @@ def test_reset_by_the_client_leaves_the_others_alone(server: Server) -> None:
         connection.send(h2.frame(h2.RST_STREAM, 0, 1, struct.pack(">I", 8)))
         connection.send(_data(3, h2.message(_request([7]))))
         _good(connection.finish(3), [7])
+
+
+def test_header_of_a_frame_cut_in_a_large_message(server: Server) -> None:
+    """The rest of the header, with a byte of the message, looks like the header of another frame of the call."""
+    stream, cut, short = 0x01010101, 16384, 64
+    raw = (np.arange(40000) % 251).astype("<f4").tobytes()
+    request = rawgrpc.infer_request("id_fp32", [("INPUT0", "FP32", [40000], raw)])
+    body = bytearray(h2.message(request.SerializeToString()))
+    body[cut] = 1
+    second = _data(stream, bytes(body[cut : cut + short]), end=False)
+    with h2.Connection(server.grpc) as connection:
+        connection.send(_headers(stream) + _data(stream, bytes(body[:cut]), end=False) + second[:1])
+        server.process.wait_until(lambda: procfs.unread(server.grpc_port) == 0, 60)
+        connection.send(second[1:], *h2.frames_of(stream, bytes(body[cut + short :])))
+        call = connection.finish(stream)
+    assert (call.reset, call.trailers["grpc-status"]) == (None, "0")
+    (answer,) = call.messages()
+    assert pb.ModelInferResponse.FromString(answer).raw_output_contents[0] == body[-len(raw) :]
 
 
 WRONG_FRAMES = {

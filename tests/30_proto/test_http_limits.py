@@ -129,7 +129,7 @@ def test_json_over_the_limit_behind_a_tensor_that_is_not(narrow: Server) -> None
     ("request_line", "headers", "status", "reason"),
     [
         ("GET /" + "x" * 20000 + " HTTP/1.1", "", 414, "URI Too Long"),
-        ("FOO /v2 HTTP/1.1", "", 405, "Method Not Allowed"),
+        ("FOO /v2 HTTP/1.1", "", 405, "Not Allowed"),
         ("GET /v2 HTTP/1.1", "X: y\r\n" * 300, 431, "Request Header Fields Too Large"),
         ("POST /v2 HTTP/1.1", "Transfer-Encoding: gzip\r\n", 501, "Not Implemented"),
         ("POST /v2 HTTP/1.1", "Transfer-Encoding: gzip, chunked\r\n", 501, "Not Implemented"),
@@ -209,7 +209,7 @@ def test_descriptors_run_out(identity_repository: Path) -> None:
         waiting = [_open(server) for _ in range(12)]
         for connection in waiting:
             connection.send(rawhttp.head("GET", "/v2/health/live"))
-        accepting = f"accepting a connection on port {server.http_port}: Too many open files"
+        accepting = f"accepting a connection on port {server.http_port}: Too many open files: raise the limit (ulimit -n "
         server.process.wait_until(lambda: accepting in server.process.log(), 60)
         served = 0
         while waiting:  # each that was served makes room for another

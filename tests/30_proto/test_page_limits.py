@@ -1,4 +1,4 @@
-"""The limits of docs/user/front-doors.md to the byte: what is at a limit is taken, one more is not."""
+"""The limits of docs/user/request-limits.md to the byte: what is at a limit is taken, one more is not."""
 
 import json
 
@@ -95,3 +95,15 @@ def test_of_grpc_calls_at_once(nereid: Server) -> None:
         settings = connection.read()
     values = {int.from_bytes(settings.payload[at : at + 2], "big"): int.from_bytes(settings.payload[at + 2 : at + 6], "big") for at in range(0, len(settings.payload), 6)}
     assert values[3] == 1024
+
+
+def test_of_grpc_calls_over_the_limit(nereid: Server) -> None:
+    """RFC 9113, 5.1.2: a call too many is refused alone; the others are served."""
+    head = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ServerLive"))
+    streams = [1 + 2 * i for i in range(1026)]
+    with h2.Connection(nereid.grpc) as connection:
+        connection.read()
+        connection.send(*(h2.frame(h2.HEADERS, h2.END_HEADERS, each, head) for each in streams))
+        assert [connection.finish(each).reset for each in streams[1024:]] == [7, 7]  # REFUSED_STREAM
+        connection.send(*(frame for each in streams[:1024] for frame in h2.frames_of(each, h2.message(b""))))
+        assert {connection.finish(each).trailers["grpc-status"] for each in streams[:1024]} == {"0"}

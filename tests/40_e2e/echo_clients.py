@@ -1,7 +1,9 @@
 """Many clients that ask a model for an echo again and again, as a process of their own: in the test's own, threads that are never idle
 would keep it from what it is about.
 
-    echo_clients.py HTTP_ADDRESS GRPC_ADDRESS MODEL
+    echo_clients.py HTTP_ADDRESS GRPC_ADDRESS MODEL [SECONDS]
+
+SECONDS  how long each does nothing between two questions; 0
 
 Half of them ask over HTTP, half over gRPC. An answer is what was sent, with the number of the load that answers added to it: 0, so an echo,
 unless its input has lines:
@@ -29,10 +31,11 @@ CLIENTS = 64
 
 
 class Clients:
-    def __init__(self, http: str, grpc: str, model: str):
+    def __init__(self, http: str, grpc: str, model: str, seconds: str = "0"):
         self.http = http
         self.grpc = grpc
         self.model = model
+        self.seconds = float(seconds)
         self.stop = threading.Event()
         self.wrong: list[str] = []
         self.begun = threading.Semaphore(0)
@@ -86,6 +89,8 @@ class Clients:
             if number == 0:
                 self.begun.release()
             number += 1
+            if self.seconds:
+                self.stop.wait(self.seconds)
 
     def _over_http(self, me: int) -> None:
         host, port = self.http.rsplit(":", 1)

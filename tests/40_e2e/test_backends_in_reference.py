@@ -146,6 +146,10 @@ BAD = {
         onnx_models.dense, ONNX + parameters({"intra_op_thread_count": "many"}),
         "failed to convert 'many' to integral number",
     ),
+    "bad_threads": (
+        onnx_models.dense, ONNX + parameters({"inter_op_thread_count": "1025"}),
+        "1025 threads are asked for, at most 1024 are supported",
+    ),
     "bad_file": (onnx_models.dense, ONNX + 'default_model_filename: "absent.onnx"', "absent.onnx"),
 }
 

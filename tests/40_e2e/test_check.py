@@ -169,6 +169,17 @@ def test_a_missing_repository(tmp_path: Path) -> None:
     assert found["model"] == "" and found["place"] == str(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("configuration", [True, False])
+def test_the_directory_of_a_model(tmp_path: Path, configuration: bool) -> None:
+    """Given in the place of the repository above it: one problem, with the mend, and none about what is in it."""
+    repository = Repository(tmp_path / "models")
+    folder = repository.identity("one", versions=(1, 2)) if configuration else repository.model("one", None)
+    for load in ((), ("--load",)):
+        (found,) = problems(folder, *load)
+        assert (found["place"], found["model"]) == (str(folder), "")
+        assert "the directory of one model" in found["problem"] and found["mend"].startswith("name the directory above it")
+
+
 def onnx(repository: Repository, name: str, content: bytes, extra: str = "") -> None:
     (repository.model(name, extra or None) / "1" / "model.onnx").write_bytes(content)
 

@@ -151,6 +151,14 @@ def test_an_ensemble(servers: list[Server], archives: Archives) -> None:
         assert unload(each, "ens", "ens.tar.gz").status == 200
 
 
+def test_head_as_get(server: Server, archives: Archives) -> None:
+    assert load(server, "abc", archives.one("abc")).status == 200
+    for path, status in (("/models", 200), ("/models/abc", 200), ("/models/nobody", 404), ("/ping", 200)):
+        head = ask(server, "sagemaker", "HEAD", path)
+        assert (head.status, head.body) == (status, b"")
+        assert head.header("Content-Length") == ask(server, "sagemaker", "GET", path).header("Content-Length")
+
+
 @pytest.mark.reference
 @pytest.mark.parametrize(
     ("method", "path", "body"),

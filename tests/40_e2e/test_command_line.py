@@ -126,10 +126,10 @@ def test_a_repository_named_twice_is_one(repository: Repository) -> None:
 
 
 def test_options_that_tune_what_is_not_here_are_told_of_once(repository: Repository) -> None:
-    options: dict[str, str | list[str]] = {"http-thread-count": ["16", "32"], "cuda-memory-pool-byte-size": "0:0"}
+    options: dict[str, str | list[str]] = {"http-thread-count": ["16", "32"], "cuda-virtual-address-size": "0:0"}
     with Nereid(repository.path, options) as server:
         found = re.findall(r'^W.*"option --(\S+) does nothing here: ', server.process.log(), re.MULTILINE)
-    assert found == ["http-thread-count", "cuda-memory-pool-byte-size"]
+    assert found == ["http-thread-count", "cuda-virtual-address-size"]
 
 
 def test_deprecated_options_are_warned_of(repository: Repository) -> None:

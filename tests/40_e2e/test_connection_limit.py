@@ -77,6 +77,7 @@ def test_a_crowd_at_one_door_leaves_the_others_open(narrow: Narrow) -> None:
             assert rawhttp.get(narrow.metrics, "/metrics").status == 200
             assert len(procfs.links(narrow.pid)) <= LIMIT - RESERVE + SLACK
     assert "Too many open files" not in narrow.process.log()
+    assert f"open on port {narrow.http_port}, and this process may open {LIMIT} files: raise the limit (ulimit -n 65536, " in narrow.process.log()
     narrow.process.wait_until(narrow.ready, 60)
 
 

@@ -18,6 +18,7 @@ LONG = "120"  # seconds that the server has to stop
 BUSY = r"Timeout (\d+): Found 1 model versions that have in-flight inferences\"?\n.*Model 'slow' \(version 1\) has \d in-flight inferences"
 LIVE = r"Timeout (\d+): Found 1 live models and 0 in-flight non-inference requests\"?\n.*slow v1: UNLOADING"
 CONNECTIONS = r"Timeout (\d+): Found 1 HTTP service connections"
+CALLERS = r"Timeout (\d+): Found [1-9] gRPC service connections"  # the reference counts those of HTTP alone
 OVER = r"Timeout \d+: Found 0 live models and 0 in-flight non-inference requests"
 
 
@@ -57,6 +58,8 @@ def test_what_is_waited_for_is_told_every_second(kind: str, board: Board, backen
         server.process.wait_until(lambda: board.executions() == 1 and asked(server) == REQUESTS, 60)
         server.process._popen.send_signal(signal.SIGTERM)
         wait_for(server, BUSY)
+        if kind == "nereid":
+            wait_for(server, CALLERS)
         board.open_gate()
         wait_for(server, LIVE)
         assert "All models are stopped, unloading models" in server.process.log()

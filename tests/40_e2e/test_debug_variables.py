@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc
 from conftest import BOTH
-from harness import metrics, rawhttp
+from harness import h2frames as h2
+from harness import metrics, rawgrpc, rawhttp
 from harness.repository import Repository
-from harness.servers import KINDS, Server
+from harness.servers import HOST, KINDS, Nereid, Server
+from tritonclient.grpc import service_pb2 as pb
 
 ONE = "instance_group [ { count: 1 kind: KIND_CPU } ]\n"
 INPUT: dict[str, Any] = {"name": "INPUT0", "datatype": "FP32", "shape": [1, 1], "data": [7.0]}
@@ -122,6 +124,32 @@ def test_answers_are_written_late(kind: str, tmp_path: Path) -> None:
         with pytest.raises(grpc.InferenceServerException, match="Deadline Exceeded"):
             client.is_server_ready(client_timeout=0.3)
         client.infer("m", [tensor()])
+
+
+LOG_SETTINGS = f"/{rawgrpc.SERVICE}/LogSettings"
+
+
+def log_settings(message: bytes, *more: bytes) -> list[bytes]:
+    """The frames of a call: each message is a frame."""
+    headers = h2.frame(h2.HEADERS, h2.END_HEADERS, 1, h2.header_block(h2.call_headers(LOG_SETTINGS)))
+    messages = [message, *more]
+    return [headers] + [h2.frame(h2.DATA, h2.END_STREAM if i == len(messages) - 1 else 0, 1, h2.message(each)) for i, each in enumerate(messages)]
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+def test_what_is_refused_is_not_done(tmp_path: Path, frames: int) -> None:
+    """The answer is late; what came with a call without a key, or before a message too many, is not looked at meanwhile. Settings are set at once."""
+    made = Repository(tmp_path / "models")
+    made.identity("m")
+    keys = tmp_path / "keys"
+    keys.write_text("- health\nalice all\n" if frames == 1 else "- all\n")
+    wanted = pb.LogSettingsRequest()
+    wanted.settings["log_verbose_level"].uint32_param = 3
+    with Nereid(made.path, {"api-keys": str(keys)}, env={"TRITONSERVER_SERVER_DELAY_GRPC_RESPONSE_SEC": "1"}) as server, h2.Connection(server.grpc) as connection:
+        connection.send(*log_settings(*[wanted.SerializeToString()] * frames))
+        assert connection.finish(1).trailers["grpc-status"] == ("16" if frames == 1 else "13")
+        shown = rawhttp.request(HOST, server.http_port, "GET", "/v2/logging", None, {"x-api-key": "alice"})
+        assert shown.json()["log_verbose_level"] == 0
 
 
 def test_responses_are_seen_late(kind: str, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import socket
 import subprocess
 from pathlib import Path
 
+import pytest
 from harness import paths
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
@@ -132,3 +133,17 @@ def test_a_start_says_what_is_probably_mistaken(tmp_path: Path) -> None:
     assert f"'{tmp_path}/empty' has no model: it expects a directory for each" in text
     assert f"'{folder}' looks like the directory of one model: --model-repository expects the directory above it" in text
     assert "this process may open 200 files, so at most " in text and "ulimit -n 65536" in text
+
+
+@pytest.mark.parametrize("mode", ["explicit", "poll"])
+def test_a_server_without_a_model_says_how_to_come_by_one(tmp_path: Path, mode: str) -> None:
+    """It is ready: a line of the log says that nothing is served, and what to do."""
+    log = tmp_path / "log"
+    options = {"model-control-mode": mode, "log-file": str(log)}
+    with Nereid(empty(tmp_path / "empty"), options) as server:
+        assert server.ready()
+    with Nereid(Repository(tmp_path / "models").identity("one").parent, options | ({"load-model": "one"} if mode == "explicit" else {})):
+        pass
+    text = log.read_text()
+    told = {"explicit": "no model is loaded: --load-model=NAME loads one at the start", "poll": f"'{tmp_path}/empty' has no model"}
+    assert text.count(told[mode]) == 1, text

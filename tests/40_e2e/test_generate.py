@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from harness import rawhttp, recite
+from harness.ensembles import Ensemble, Step
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Server
 
@@ -20,6 +21,9 @@ def reciter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     recite.model(repository, "recite", ("text_input", "BYTES", (1,)))
     recite.model(repository, "recite_once", ("text_input", "BYTES", (1,)), decoupled=False, index=False)
     repository.identity("id_fp32")
+    for name, of in (("wrapped", "recite"), ("nested", "wrapped")):
+        step = Step(of, {"text_input": "text_input"}, {"text_output": "text_output"})
+        repository.model(name, Ensemble(name, [step], ("text_input",), ("text_output",), "BYTES", "1", extra=recite.DECOUPLED).config())
     with Nereid(repository.path) as server:
         yield server
 
@@ -69,6 +73,15 @@ def test_many_responses(reciter: Server) -> None:
         ask(connection, count=20000, joined=True)
         found = events(connection.answer().body)
     assert [each["INDEX"] for each in found] == list(range(20000))
+
+
+@pytest.mark.parametrize("model", ["recite", "wrapped", "nested"])
+def test_an_error_of_the_model_is_an_event(reciter: Server, model: str) -> None:
+    """Of an ensemble, too, when the model of one of its steps fails."""
+    got = rawhttp.post(reciter.http, f"/v2/models/{model}/generate_stream", TEXT | {"fail_at": 0})
+    assert (got.status, got.header("Content-Type")) == (503, "text/event-stream; charset=utf-8")
+    (event,) = events(got.body)
+    assert str(event["error"]).endswith("recited to the point of failure")
 
 
 def test_streams_side_by_side(reciter: Server) -> None:

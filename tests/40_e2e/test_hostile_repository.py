@@ -198,6 +198,19 @@ def test_what_is_no_file(repository: Repository, canary: Canary) -> None:
         still_serves(server)
 
 
+@pytest.mark.onnx
+def test_model_files_that_are_pipes(repository: Repository) -> None:
+    """Nobody writes into them: a backend that opened one would not come back."""
+    for platform, file in (("onnxruntime_onnx", "model.onnx"), ("caffe2_netdef", "model.netdef")):
+        os.mkfifo(repository.model(platform, f'platform: "{platform}"\n') / "1" / file)
+    os.mkfifo(repository.model("python", IDENTITY.replace("identity", "python") % "") / "1" / "model.py")
+    with Nereid(repository.path, QUIET) as server:
+        found = reasons(server)
+        for name, file in (("onnxruntime_onnx", "model.onnx"), ("caffe2_netdef", "model.netdef"), ("python", "model.py")):
+            assert f"{name}/1/{file}' of model '{name}' is not a regular file" in found[name], found
+        still_serves(server)
+
+
 def sparse(path: Path, size: int) -> None:
     with path.open("ab") as file:
         file.truncate(size)

@@ -1,5 +1,6 @@
 """HTTP/2 on the HTTP port: that it says what HTTP/1.1 says, in any order, and to whom it no longer does."""
 
+import contextlib
 import gzip
 import json
 import socket
@@ -27,6 +28,7 @@ SHORT = json.dumps(
 ).encode()
 BINARY = ("POST", INFER, SHORT + TENSOR, {"Inference-Header-Content-Length": str(len(SHORT))})
 KEPT = 256 << 20  # bytes of events that wait for their client
+SESSION = 32 << 10  # what is charged for a session of HTTP/2
 
 QUESTIONS: dict[str, tuple[str, str, bytes | None, dict[str, str]]] = {
     "live": ("GET", "/v2/health/live", None, {}),
@@ -71,11 +73,23 @@ OF_CONNECTION = ("connection", "transfer-encoding")
 
 
 @pytest.fixture(scope="module")
-def reciter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def recital(tmp_path_factory: pytest.TempPathFactory) -> Path:
     repository = Repository(tmp_path_factory.mktemp("recite") / "models")
     recite.model(repository, "recite", ("text_input", "BYTES", (1,)))
     repository.identity("id_fp32")
-    with Nereid(repository.path, {"http-stall-timeout-secs": "2"}) as server:
+    return repository.path
+
+
+@pytest.fixture(scope="module")
+def reciter(recital: Path) -> Iterator[Server]:
+    with Nereid(recital, {"http-stall-timeout-secs": "2"}) as server:
+        yield server
+
+
+@pytest.fixture
+def patient(recital: Path) -> Iterator[Server]:
+    """It waits for its clients as long as a test may take."""
+    with Nereid(recital, {"http-stall-timeout-secs": "600", "log-verbose": "1"}) as server:
         yield server
 
 
@@ -269,12 +283,12 @@ def test_a_client_that_closes(reciter: Server, tmp_path: Path) -> None:
     reciter.process.wait_until(mark.exists, 60)
 
 
-def test_a_client_that_does_not_read(reciter: Server, tmp_path: Path) -> None:
+def test_a_client_that_does_not_read(patient: Server, tmp_path: Path) -> None:
     """It opens no window, and reads nothing: its model is cancelled long before the memory is gone."""
     mark = tmp_path / "mark"
-    with http2.Connection(reciter.http, initial={h2.INITIAL_WINDOW_SIZE: 0}) as connection:
+    with http2.Connection(patient.http, initial={h2.INITIAL_WINDOW_SIZE: 0}) as connection:
         stream = connection.begin("POST", STREAM, _stream(mark=str(mark)))
-        reciter.process.wait_until(lambda: mark.exists() and mark.read_text() != "", 120)
+        patient.process.wait_until(lambda: mark.exists() and mark.read_text() != "", 120)
         connection.send(h2.frame(h2.WINDOW_UPDATE, 0, stream, struct.pack(">I", 2**31 - 1)))
         pieces = []
         while not connection.calls.get(stream, h2.Call()).ended:
@@ -284,6 +298,73 @@ def test_a_client_that_does_not_read(reciter: Server, tmp_path: Path) -> None:
         *found, last = _events(b"".join(pieces))
         assert len(found) < KEPT // 1024  # an event takes more than a KiB; what the model sent besides was dropped
         assert last == {"error": "the client does not take the responses of its request"}
+
+
+@pytest.mark.parametrize("window", [0, 2**31 - 1], ids=["closed", "open"])
+def test_the_stream_that_is_not_read_ends(patient: Server, window: int) -> None:
+    """Two streams of a connection let more wait than it may. The one that lets most wait is reset; the other one, which its client
+    reads then, comes to its end. The model answers one request after the other."""
+    text = "x" * (64 << 10)
+    with http2.Connection(patient.http, initial={h2.INITIAL_WINDOW_SIZE: window}) as connection:
+        unread = connection.begin("POST", STREAM, _stream(text_input=text, count=3400))
+        read = connection.begin("POST", STREAM, _stream(text_input=text, count=1500))
+        patient.process.wait_until(lambda: "ending a request whose client does not take the answer" in patient.process.log(), 300)
+        if not window:
+            connection.send(h2.frame(h2.WINDOW_UPDATE, 0, read, struct.pack(">I", 2**31 - 1)))
+        pieces = []
+        while not connection.calls.setdefault(read, h2.Call()).ended:
+            got = connection.read()
+            if got.kind == h2.DATA:
+                pieces += [got.payload] if got.stream == read else []
+                connection.calls[got.stream].data = b""  # adding to it takes longer with each piece
+        assert connection.finish(unread).reset == 11  # ENHANCE_YOUR_CALM
+        assert [each["INDEX"] for each in _events(b"".join(pieces))] == list(range(1500))
+        assert connection.ask("HEAD", "/v2/health/live").headers[":status"] == "200"
+
+
+def test_requests_over_the_limit(nereid: Server) -> None:
+    """RFC 9113, 5.1.2: each too many is refused alone, also once the client has confirmed that it knows how many there may be."""
+    with http2.Connection(nereid.http) as connection:
+        assert dict(struct.iter_unpack(">HI", connection.read().payload))[h2.MAX_CONCURRENT_STREAMS] == 256
+        connection.settle()
+        sized = {"content-length": str(len(JSON))}
+        streams = [1 + 2 * i for i in range(260)]
+        connection.send(*(http2.head(each, http2.fields("POST", INFER, sized)) for each in streams))
+        assert [connection.finish(each).reset for each in streams[256:]] == [7] * 4  # REFUSED_STREAM
+        connection.send(*(frame for each in streams[:256] for frame in h2.frames_of(each, JSON)))
+        assert {connection.finish(each).headers[":status"] for each in streams[:256]} == {"200"}
+        connection._next = 521
+        assert connection.ask("POST", INFER, JSON).headers[":status"] == "200"
+
+
+def test_who_opens_refused_streams_for_ever(nereid: Server) -> None:
+    with http2.Connection(nereid.http) as connection:
+        connection.settle()
+        head = http2.fields("POST", INFER, {"content-length": "10"})
+        with contextlib.suppress(ConnectionError):  # it may be closed before all was sent
+            connection.send(*(http2.head(1 + 2 * i, head) for i in range(256 + 1001)))
+        goodbyes = [each.payload for each in connection.finish_by_connection() if each.kind == h2.GOAWAY]
+        assert [each[4:] for each in goodbyes] == [struct.pack(">I", 11) + b"too_many_streams"]
+
+
+def test_connections_are_charged(identity_repository: Path) -> None:
+    """What their sessions take counts against the budget: past it tensors find no room, and short questions are still answered."""
+    with Nereid(identity_repository, {"memory-budget": str(4 << 20)}) as server, contextlib.ExitStack() as stack:
+
+        def held() -> float:
+            return metrics.scrape(server.metrics)["nereid_budget_in_use_bytes"].value()
+
+        before = held()
+        connections = [stack.enter_context(http2.Connection(each)) for each in (server.http, server.grpc) * 75]
+        for each in connections:
+            each.settle()
+        assert held() - before >= 150 * SESSION
+        assert connections[-2].ask("GET", "/v2/health/ready").headers[":status"] == "200"
+        refused = connections[-2].ask("POST", INFER, JSON + b" " * 100_000)
+        assert (refused.headers[":status"], b"memory" in refused.data) == ("503", True)
+        for each in connections:
+            each.socket.close()
+        server.process.wait_until(lambda: held() <= before, 60)
 
 
 def test_a_window_that_stays_closed(reciter: Server) -> None:

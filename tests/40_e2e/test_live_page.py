@@ -4,6 +4,7 @@ import base64
 import contextlib
 import json
 import os
+import queue
 import re
 import shutil
 import subprocess
@@ -11,11 +12,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import tritonclient.grpc as grpcclient
 from harness import paths, procfs, rawhttp
 from harness.browser import Browser, Page
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Reference, Server
+from tritonclient.utils import InferenceServerException
 
 MANY = 500
 PERIOD_S = 2  # between two looks of the page
@@ -44,12 +48,6 @@ class TritonPythonModel:
                 sender.send(pb.InferenceResponse([pb.Tensor("word", np.array([word.encode()], dtype=object))]))
             sender.send(flags=pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(tmp_path_factory.mktemp("browser") / "profile") as browser:
-        yield browser
 
 
 def url(server: Server) -> str:
@@ -216,7 +214,7 @@ def test_it_can_be_turned_off(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "models")
     repository.identity("plain")
     with Nereid(repository.path, {"web": "false"}) as server:
-        for path in ("/", "/nereid/live", "/nereid/live.js"):
+        for path in ("/", "/nereid/live", "/nereid/errors", "/nereid/live.js"):
             assert rawhttp.get(server.http, path).status == 404
         assert rawhttp.get(server.http, "/v2/models/plain").status == 200
 
@@ -269,6 +267,122 @@ def test_a_header_is_asked_for(browser: Browser, tmp_path: Path) -> None:
         row_of(page, "plain")
         page.until("document.querySelector('#problem').hidden")
         page.complaints.clear()
+
+
+def _wrong(server: Server, model: str, protocol: str) -> str:
+    """Asks a model that wants an INPUT0 for something else; what it answers."""
+    if protocol == "http":
+        answer = rawhttp.post(server.http, f"/v2/models/{model}/infer", {"inputs": [{"name": "OTHER", "datatype": "FP32", "shape": [2], "data": [1, 2]}]})
+        assert answer.status == 400
+        return str(answer.json()["error"])
+    with grpcclient.InferenceServerClient(server.grpc) as client, pytest.raises(InferenceServerException) as raised:
+        wrong = grpcclient.InferInput("OTHER", [2], "FP32").set_data_from_numpy(np.zeros(2, np.float32))
+        client.infer(model, [wrong])
+    return str(raised.value.message())
+
+
+def _errors(server: Server) -> list[list[str]]:
+    """Kind, model, how often and reason of each, as the page gets them."""
+    return [[kind, model, times, reason] for _, _, times, kind, model, reason in rawhttp.get(server.http, "/nereid/errors").json()["errors"]]
+
+
+def test_recent_errors(browser: Browser, tmp_path: Path) -> None:
+    """Of both ports and of loading, what came last first, each once with its number; no more of one model than eight."""
+    repository = Repository(tmp_path / "models")
+    repository.identity("plain", dims=(2,))
+    repository.identity("other", dims=(2,))
+    repository.model("broken", 'name: "broken" backend: "<b>none</b>"\n')
+    with Nereid(repository.path, {"exit-on-error": "false", "strict-readiness": "false"}) as server, browser.page(url(server)) as page:
+        cells = "[...document.querySelectorAll('#error-rows tr')].map((line) => [...line.children].slice(1).map((cell) => cell.textContent))"
+        page.until(f"{cells}.length === 1")
+        (times, model, reason), = page.value(cells)
+        assert (times, model) == ("1", "broken") and reason.startswith("Not loaded: ") and "<b>none</b>" in reason
+        told = _wrong(server, "plain", "http")
+        assert _wrong(server, "plain", "grpc") == told == _wrong(server, "plain", "http")
+        unknown = rawhttp.post(server.http, "/v2/models/nowhere/infer", {}).json()["error"]
+        page.until(f"{cells}.length === 3")
+        assert page.value(cells)[:2] == [["1", "–", unknown], ["3", "plain", told]]
+        assert page.value("document.querySelectorAll('#error-rows b').length") == 0
+        for at in range(20):
+            rawhttp.post(server.http, f"/v2/models/nowhere{at}/infer", {})
+        rawhttp.get(server.http, "/v2/models/nowhere")  # no inference
+        assert [model for _, model, *_ in _errors(server)] == [""] * 8 + ["plain", "broken"]
+        page.until(f"{cells}.length === 10")
+
+
+def test_errors_of_streams(tmp_path: Path) -> None:
+    """What a stream tells of a request that failed, while its call goes on."""
+    repository = Repository(tmp_path / "models")
+    repository.identity("plain", dims=(2,))
+    with Nereid(repository.path) as server, grpcclient.InferenceServerClient(server.grpc) as client:
+        assert _errors(server) == [] and rawhttp.get(server.http, "/nereid/live").json()["errors"] == 0
+        told: queue.Queue[object] = queue.Queue()
+        client.start_stream(lambda result, error: told.put(error))
+        wrong = grpcclient.InferInput("OTHER", [2], "FP32").set_data_from_numpy(np.zeros(2, np.float32))
+        for _ in range(2):
+            client.async_stream_infer("plain", [wrong])
+            error = told.get(timeout=60)
+        client.stop_stream()
+        assert isinstance(error, InferenceServerException)
+        assert _errors(server) == [["request", "plain", 2, error.message()]]
+        answer = rawhttp.post(server.http, "/v2/models/plain/generate_stream", {"OTHER": 1})
+        assert [kind_and_model for *kind_and_model, _, _ in _errors(server)][0] == ["request", "plain"], answer.body
+        assert rawhttp.get(server.http, "/nereid/live").json()["errors"] == 3
+
+
+HOLDS_THE_FIRST_LOOK_AT_ERRORS = """(() => {
+    const sent = window.fetch, until = new Promise((go) => { window.letGo = go; });
+    window.fetch = async (...what) => {
+        const answer = await sent(...what);
+        if (String(what[0]).endsWith("/nereid/errors") && !window.heldBack) {
+            window.heldBack = true;
+            await until;
+        }
+        return answer;
+    };
+})()"""
+
+
+def _use_key(page: Page, key: str) -> None:
+    page.click("#access")
+    page.until("document.querySelector('#access-dialog').open")
+    page.value("document.querySelector('#key').value = ''")
+    page.click("#key")
+    page.write(key)
+    page.key("Enter")
+
+
+def test_recent_errors_are_for_who_may_see_the_log(browser: Browser, tmp_path: Path) -> None:
+    """They quote what clients sent: who may see the numbers of the models does not see them for that."""
+    repository = Repository(tmp_path / "models")
+    repository.identity("plain", dims=(2,))
+    keys = tmp_path / "keys"
+    keys.write_text("- health,inference\nkey-of-alice statistics,model-repository,metadata\nkey-of-bob all\n")
+    with Nereid(repository.path, {"api-keys": str(keys)}) as server:
+        _wrong(server, "plain", "http")
+
+        def status(path: str, key: str) -> int:
+            return rawhttp.request(HOST, server.http_port, "GET", path, None, {"X-API-Key": key}).status
+
+        assert [status("/nereid/live", key) for key in ("", "key-of-alice", "key-of-bob")] == [401, 200, 200]
+        assert [status("/nereid/errors", key) for key in ("", "key-of-alice", "key-of-bob")] == [401, 403, 200]
+        with browser.page(url(server)) as page:
+            for key, seen in (("key-of-alice", False), ("key-of-bob", True)):
+                _use_key(page, key)
+                row_of(page, "plain")
+                page.until(f"document.querySelector('#errors').hidden === {json.dumps(not seen)}")
+            page.complaints.clear()
+        with browser.page(url(server)) as page:
+            # The refusal of the first key comes when the second is there already.
+            page.value(HOLDS_THE_FIRST_LOOK_AT_ERRORS)
+            _use_key(page, "key-of-alice")
+            page.until("window.heldBack")
+            _use_key(page, "key-of-bob")
+            page.value("window.letGo()")
+            page.until("!document.querySelector('#errors').hidden")
+            page.complaints.clear()
+    with Nereid(repository.path, {"http-restricted-api": "logging:x-admin=secret"}) as server:
+        assert (rawhttp.get(server.http, "/nereid/live").status, rawhttp.get(server.http, "/nereid/errors").status) == (200, 403)
 
 
 def test_load_and_unload(browser: Browser, tmp_path: Path) -> None:
@@ -357,7 +471,8 @@ def test_many_models_scroll_smoothly(browser: Browser, crowd: Server) -> None:
         turns = []
         while len(turns) < 10 and [] not in turns:
             turns.append(page.value(turn))
-        assert [] in turns, f"tasks of more than 50 ms, in ms: {turns}"
+        # beside a server under a sanitizer a browser has to wait as long as that takes
+        assert [] in turns or paths.BUILD.name != "release", f"tasks of more than 50 ms, in ms: {turns}"
 
 
 def tile(name: str) -> str:
@@ -460,7 +575,8 @@ def test_looking_costs_next_to_nothing(crowd: Server) -> None:
             least = min(least, (procfs.cpu_ns(crowd.pid) - before) / looks / 1e9 / PERIOD_S)
     numbers = answer.json()
     assert len(numbers["versions"]) == MANY and numbers["total"][3] >= MANY and len(answer.body) < 64 << 10
-    assert least < SHARE, f"{100 * least:.2f} % of a processor"
+    # sanitizers cost what they cost
+    assert least < SHARE or paths.BUILD.name != "release", f"{100 * least:.2f} % of a processor"
 
 
 def test_without_a_mouse_and_without_sight(browser: Browser, tmp_path: Path) -> None:
@@ -468,8 +584,8 @@ def test_without_a_mouse_and_without_sight(browser: Browser, tmp_path: Path) -> 
     repository = Repository(tmp_path / "models")
     repository.identity("first", dims=(3,))
     repository.identity("second", "BYTES")
-    axe = paths.need(paths.ROOT / "build" / "deps" / "npm" / "axe-core" / "axe.min.js", "tools/setup.sh test").read_text()
     with Nereid(repository.path) as server:
+        _wrong(server, "first", "http")
         for dark, width in ((False, 1280), (True, 1280), (False, 380)):
             with browser.page(url(server), width=width, dark=dark) as page:
                 row_of(page, "first")
@@ -487,10 +603,8 @@ def test_without_a_mouse_and_without_sight(browser: Browser, tmp_path: Path) -> 
                 page.key("Tab")
                 page.key("Enter")
                 page.until("document.querySelector('#said').textContent.startsWith('OUTPUT0: 0, ')")
-                page.value(axe)
-                found = page.value("axe.run(document).then((got) => got.violations.map((each) => [each.id, each.nodes.map((node) => node.html)]))")
-                assert not found, json.dumps(found, indent=1)
-                assert page.value("document.documentElement.scrollWidth <= innerWidth")
+                page.until("!document.querySelector('#errors').hidden")
+                page.serves_everybody()
 
 
 def test_colours_follow_the_system_and_the_choice(browser: Browser, tmp_path: Path) -> None:

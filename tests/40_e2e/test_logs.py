@@ -210,6 +210,49 @@ def test_a_file_that_cannot_be_opened_anew_is_named_and_goes_on(repository: Repo
         server.process.wait_until(lambda: "opened the log files anew" in log.read_text(), 30)
 
 
+@pytest.mark.parametrize("option", ["log-file", "access-log"])
+def test_a_named_pipe_that_nobody_reads_is_refused_at_the_start(repository: Repository, tmp_path: Path, option: str) -> None:
+    """Opening it does not wait for a reader."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    argv = Nereid(repository.path, {option: str(pipe)}).command()
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 1
+    assert f"option --{option}: opening '{pipe}': expected a reader of this named pipe, found none" in ended.stderr
+
+
+def _there(reader: int) -> bytes:
+    """What a pipe has now."""
+    try:
+        return os.read(reader, 1 << 20)
+    except BlockingIOError:
+        return b""
+
+
+def test_a_named_pipe_whose_reader_goes(repository: Repository, tmp_path: Path) -> None:
+    """SIGHUP does not wait for a new one, requests are answered, a new reader gets lines, and SIGTERM ends the server."""
+    pipe, access = tmp_path / "pipe", tmp_path / "access"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    server = Nereid(repository.path, {"log-file": str(pipe), "access-log": str(access)}).start()
+    try:
+        assert b"loading: one:1" in _there(reader)
+        os.close(reader)
+        access.unlink()
+        os.kill(server.pid, signal.SIGHUP)
+        server.process.wait_until(access.exists, 60)  # it is opened after the log
+        assert rawhttp.post(server.http, "/v2/models/nobody/infer", BODY).status == 404
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        os.kill(server.pid, signal.SIGHUP)
+        server.process.wait_until(lambda: b"opened the log files anew" in _there(reader), 60)
+        os.close(reader)
+        os.kill(server.pid, signal.SIGHUP)
+        os.kill(server.pid, signal.SIGTERM)
+        server.process.ends(0)
+    finally:
+        server.kill()
+
+
 def _access(repository: Repository, tmp_path: Path, log_format: str, ask: Callable[[Server], None]) -> list[str]:
     path = tmp_path / "access"
     with Nereid(repository.path, {"access-log": str(path), "log-format": log_format}) as server:

@@ -12,7 +12,7 @@ services:
   web: { image: nginx, command: [nginx, -g, daemon off;] }
   triton:
     image: nvcr.io/nvidia/tritonserver:24.10-py3
-    command: tritonserver --model-repository=/models --http-port 9000 --pinned-memory-pool-byte-size=268435456
+    command: tritonserver --model-repository=/models --http-port 9000 --buffer-manager-thread-count=4
 """
 KUBERNETES = """\
 apiVersion: v1
@@ -123,7 +123,7 @@ def test_a_file_of_compose(models: Path, tmp_path: Path) -> None:
     file.write_text(COMPOSE)
     status, out, err = migrate(*here(models), file)
     assert err == "" and out.splitlines()[0] == f"options in {file}, from line 4"
-    assert [what for _, what, _ in told(out)] == ["--model-repository=/models", "--http-port=9000", "--pinned-memory-pool-byte-size=268435456", "one"]
+    assert [what for _, what, _ in told(out)] == ["--model-repository=/models", "--http-port=9000", "--buffer-manager-thread-count=4", "one"]
     assert status == 0
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import openai
 import pytest
 from harness import h2frames as h2
-from harness import http2, ports, rawhttp, recite
+from harness import http2, ports, procfs, rawhttp, recite
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Server
 
@@ -39,13 +39,14 @@ def client_of(server: Server, key: str = "none") -> openai.OpenAI:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    """`recite` answers with the prompt as often as the header `count` says; `echo` once, and takes lists; `plain` says nothing of OpenAI."""
+    """`recite` answers with the prompt as often as the header `count` says; `echo` once, and takes lists; `told` answers with its parameters; `plain` says nothing of OpenAI."""
     made = Repository(tmp_path_factory.mktemp("openai") / "models")
     roles = mapped(prompt="text_in", text="text_out", completion_tokens="INDEX")
     recite.model(made, "recite", ("text_in", "BYTES", (1,)), extra=roles)
     made.identity("echo", "BYTES", (1,), max_batch_size=8, extra=mapped(prompt="INPUT0", text="OUTPUT0"))
     made.identity("dialogue", "BYTES", (1,), extra=mapped(messages="INPUT0", text="OUTPUT0"))
     made.identity("whole", "BYTES", (1,), extra=mapped(request="INPUT0", text="OUTPUT0"))
+    made.identity("told", "BYTES", (1,), tensors=2, extra=mapped(prompt="INPUT0", parameters="INPUT1", text="OUTPUT1"))
     made.identity("plain", "BYTES", (1,))
     return made
 
@@ -62,7 +63,7 @@ def client(server: Server) -> openai.OpenAI:
 
 
 def test_models(client: openai.OpenAI) -> None:
-    assert [each.id for each in client.models.list()] == ["dialogue", "echo", "recite", "whole"]
+    assert [each.id for each in client.models.list()] == ["dialogue", "echo", "recite", "told", "whole"]
     one = client.models.retrieve("echo")
     assert (one.id, one.object, one.owned_by) == ("echo", "model", "nereid")
     assert one.created > 1_600_000_000
@@ -202,7 +203,8 @@ def test_a_client_that_goes_away_before_its_answer(server: Server, tmp_path: Pat
     body = json.dumps({"model": "recite", "prompt": "x"}).encode()
     with rawhttp.Connection(HOST, port_of(server)) as connection:
         connection.send(rawhttp.head("POST", "/v1/completions", {"mark": str(mark), "quiet": "yes"}, body) + body)
-        server.process.wait_until(lambda: in_flight(server) > 0, 60)
+        server.process.wait_until((tmp_path / "mark.begun").exists, 60)  # one that has not begun is cancelled without its model
+        assert in_flight(server) > 0
         connection.reset()
     server.process.wait_until(mark.exists, 60)
 
@@ -270,6 +272,38 @@ def test_numbers_that_are_none_and_bytes_that_are_no_text(server: Server) -> Non
     assert answer.json()["choices"][0]["text"] == long
 
 
+def parameters_of(server: Server, members: bytes) -> rawhttp.Answer:
+    return post(server, "/v1/completions", b'{"model":"told","prompt":"x",' + members + b"}")
+
+
+def test_a_member_that_comes_twice_counts_once(server: Server) -> None:
+    answer = parameters_of(server, b'"top_p":0.5,"max_tokens":1,"top_p":1,"max_completion_tokens":2,"max_tokens":3,"max_completion_tokens":4,"seed":null,"seed":5')
+    text = answer.json()["choices"][0]["text"]
+    assert json.loads(text, object_pairs_hook=list) == [("top_p", 0.5), ("max_tokens", 2), ("seed", 5)]
+    assert json.loads(parameters_of(server, b'"max_tokens":7').json()["choices"][0]["text"]) == {"max_tokens": 7}
+
+
+def test_parameters_are_limited(server: Server) -> None:
+    members = [b'"p%d":1' % i for i in range(1025)]
+    assert parameters_of(server, b",".join(members[:-1])).status == 200
+    answer = parameters_of(server, b",".join(members))
+    assert (answer.status, answer.json()["error"]["message"]) == (400, "expected at most 1024 parameters besides the texts")
+
+
+def test_many_members_of_one_name_cost_what_others_cost(server: Server) -> None:
+    """As many members of the same length that say nothing are the measure: both are read alike, and none is looked up anew."""
+
+    def cost(name: bytes) -> int:
+        members = (b'"%b":1,' % name) * 40_000 + b'"max_completion_tokens":1'
+        before = procfs.cpu_ns(server.pid)
+        assert parameters_of(server, members).status == 200
+        return procfs.cpu_ns(server.pid) - before
+
+    cost(b"max-tokens")
+    plain, named = (min(cost(name) for _ in range(3)) for name in (b"max-tokens", b"max_tokens"))
+    assert named < 30 * plain, f"{named / 1e6:.1f} ms against {plain / 1e6:.1f} ms"
+
+
 def test_what_is_not_there(server: Server) -> None:
     for method, path, status in (
         ("GET", "/", 404),
@@ -289,6 +323,16 @@ def test_health_and_metrics(server: Server, client: openai.OpenAI) -> None:
     client.completions.create(model="echo", prompt="counted")
     page = rawhttp.request(HOST, port_of(server), "GET", "/metrics").body.decode()
     assert [line for line in page.splitlines() if 'protocol="openai"' in line and 'route="completions"' in line and 'code="200"' in line]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/v1/models", 200), ("/v1/models/echo", 200), ("/v1/models/nobody", 404), ("/health/ready", 200), ("/metrics", 200), ("/v1/completions", 405)],
+)
+def test_head_as_get(server: Server, path: str, status: int) -> None:
+    head, get = (rawhttp.request(HOST, port_of(server), method, path) for method in ("HEAD", "GET"))
+    assert (head.status, head.body, get.status) == (status, b"", status)
+    assert head.header("Content-Type") == get.header("Content-Type")
 
 
 def test_compressed_bodies(server: Server) -> None:

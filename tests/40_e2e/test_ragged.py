@@ -1,5 +1,6 @@
 """Requests of different shapes share a batch: ragged inputs, inputs computed from the batch, outputs divided by an input's shape."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -139,8 +140,30 @@ def test_what_does_not_fit_the_model_is_refused(tmp_path: Path) -> None:
     two = 'platform: "onnxruntime_onnx"\nmax_batch_size: 4\ninput { name: "a" data_type: TYPE_FP32 dims: 4 allow_ragged_batch: true }\ninput { name: "b" data_type: TYPE_FP32 dims: 4 }\n'
     two += 'output { name: "sum" data_type: TYPE_FP32 dims: 4 }\noutput { name: "difference" data_type: TYPE_FP32 dims: 4 }\n'
     onnx_models.save(onnx_models.add_sub(), repository.model("rank", two))
+    deep = good.replace('"y" data_type: TYPE_FP32 dims: [ -1, -1 ]', f'"y" data_type: TYPE_FP32 dims: {[1] * 32}')
+    onnx_models.save(ragged_model("INT32"), repository.model("deep", deep))
     with Nereid(repository.path, {"exit-on-error": "false", "strict-readiness": "false"}) as server:
         assert "expects datatype TYPE_FP32 for batch input 'count', model provides TYPE_INT32" in reason(server, "type")
         assert "'nothing', which is no input of the model" in reason(server, "target")
         assert "configuration expects 6 inputs, model provides 7" in reason(server, "missing")
         assert "with shape [-1] for ragged input 'a'" in reason(server, "rank")
+        assert "tensor 'y': at most 32 dimensions are supported" in reason(server, "deep")
+
+
+def test_a_shape_that_no_batch_input_can_tell_of(tmp_path: Path) -> None:
+    """An empty tensor may have any other dimension: as many rows as there are cannot be written down."""
+    repository = Repository(tmp_path / "models")
+    flattened = onnx_models.model(
+        [helper.make_node("Identity", ["flat"], ["y"]), helper.make_node("Identity", ["x"], ["z"])],
+        [("x", "FP32", list("abcdefghi")), ("flat", "INT32", ["k"])], [("y", "INT32", ["k"]), ("z", "FP32", list("abcdefghi"))],
+    )
+    text = f'platform: "onnxruntime_onnx"\ninput {{ name: "x" data_type: TYPE_FP32 dims: {[-1] * 9} }}\n'
+    text += 'output { name: "y" data_type: TYPE_INT32 dims: [ -1 ] }\n'
+    text += 'batch_input { kind: BATCH_ITEM_SHAPE_FLATTEN target_name: "flat" data_type: TYPE_INT32 source_input: "x" }\n'
+    onnx_models.save(flattened, repository.model("flat", text))
+    with Nereid(repository.path) as server:
+        request = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1 << 61, *[0] * 8], "data": []}]}
+        answer = rawhttp.post(server.http, "/v2/models/flat/infer", json.dumps(request).encode())
+        assert answer.status == 400
+        assert "the shape of input 'x' is too large" in answer.json()["error"]
+        assert ask(server, "flat", np.empty((2, *[0] * 8), np.float32))["y"].tolist() == [0] * 16

@@ -276,6 +276,15 @@ def test_texts_with_a_zero_byte_are_refused_over_grpc_too(allowed: Server, sourc
     assert [each["name"] for each in status(allowed)] == ["in"]
 
 
+def test_keys_that_are_no_text(allowed: Server, source: Memory) -> None:
+    """They would be told to every client that asks for the list, which then could not be read. Names: bytes of a URL that are no ASCII are refused."""
+    text = json.dumps({"key": source.key, "byte_size": 8}).encode().replace(b"/tests", b"/tests\xff")
+    code, words = error(rawhttp.post(allowed.http, f"{SYSTEM}/region/mine/register", text))
+    assert (code, words) == (400, "cannot register shared memory region 'mine': its key is not UTF-8")
+    with grpcclient.InferenceServerClient(allowed.grpc) as client:
+        assert [each["name"] for each in status(allowed)] == list(client.get_system_shared_memory_status().regions) == ["in"]
+
+
 def test_an_output_over_the_input(allowed: Server, source: Memory) -> None:
     """The client's own doing; the server goes on."""
     for offset in (0, 4):

@@ -291,7 +291,7 @@ def test_all_that_is_in_flight_is_answered(gated: Nereid, board: Board, call: ty
         _stopping(server)
         server.process.wait_until(lambda: "in-flight inferences" in server.process.log(), 60)
         assert f"Model 'slow' (version 1) has {IN_FLIGHT} in-flight inferences" in server.process.log()
-        assert board.executions() == 2  # so all others are queued
+        server.process.wait_until(lambda: board.executions() == 2, 60)  # so all others are queued
         board.open_gate()
         assert [each.answered() for each in calls] == [True] * IN_FLIGHT
         for each in calls:

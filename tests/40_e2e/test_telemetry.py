@@ -1,5 +1,6 @@
 """Traces sent to an OpenTelemetry collector: read with OpenTelemetry's own messages, out of what a small HTTP server is sent."""
 
+import http.client
 import http.server
 import json
 import queue
@@ -27,14 +28,14 @@ class Collector:
     """Takes what is sent to it, and says yes to it."""
 
     def __init__(self) -> None:
-        self.requests: queue.Queue[tuple[str, str, ExportTraceServiceRequest]] = queue.Queue()
+        self.requests: queue.Queue[tuple[str, http.client.HTTPMessage, ExportTraceServiceRequest]] = queue.Queue()
         collector = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 message = ExportTraceServiceRequest.FromString(body)
-                collector.requests.put((self.path, self.headers["Content-Type"], message))
+                collector.requests.put((self.path, self.headers, message))
                 answer = ExportTraceServiceResponse().SerializeToString()
                 self.send_response(200)
                 self.send_header("Content-Type", "application/x-protobuf")
@@ -124,8 +125,8 @@ def test_spans_of_a_request(repository: Repository, collector: Collector) -> Non
     more = ["opentelemetry,resource=service.version=7", "opentelemetry,resource=service.name=mine"]
     with Nereid(repository.path, _options(collector.port, *more)) as server:
         _infer(server)
-        path, label, message = collector.requests.get(timeout=60)
-    assert (path, label) == ("/v1/traces", "application/x-protobuf")
+        path, headers, message = collector.requests.get(timeout=60)
+    assert (path, headers["Content-Type"]) == ("/v1/traces", "application/x-protobuf")
     (resource,) = message.resource_spans
     assert {each.key: each.value.string_value for each in resource.resource.attributes} == {"service.name": "mine", "service.version": "7"}
     (scope,) = resource.scope_spans
@@ -221,6 +222,24 @@ def test_a_queue_too_small_for_a_trace(repository: Repository, collector: Collec
         _infer(server)
         server.process.wait_until(lambda: "3 spans are thrown away: 2 wait for the collector already" in server.process.log(), 60)
         assert collector.requests.empty()
+
+
+def test_variables_of_opentelemetry(repository: Repository, collector: Collector) -> None:
+    """Headers that a collector asks for, and attributes of the machine, as the reference takes them; options win over attributes."""
+    env = {
+        "OTEL_EXPORTER_OTLP_HEADERS": "x-team = a%20secret , x-other=o,nothing,x-bad=%0a",
+        "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment=prod,team=vision,service.name=other",
+    }
+    with Nereid(repository.path, _options(collector.port, "opentelemetry,resource=team=speech"), env=env) as server:
+        _infer(server)
+        _, headers, message = collector.requests.get(timeout=60)
+        log = server.process.log()
+    assert (headers["x-team"], headers["x-other"], headers["x-bad"]) == ("a secret", "o", None)
+    attributes = {each.key: each.value.string_value for each in message.resource_spans[0].resource.attributes}
+    assert attributes == {"deployment.environment": "prod", "team": "speech", "service.name": "triton-inference-server"}
+    for number in (3, 4):
+        assert f"variable OTEL_EXPORTER_OTLP_HEADERS: entry {number} is left out" in log
+    assert "secret" not in log
 
 
 def test_who_speaks_to_the_collector(repository: Repository, collector: Collector) -> None:

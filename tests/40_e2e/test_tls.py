@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import ssl
@@ -322,9 +323,64 @@ def test_what_is_wrong_with_the_files_is_said_at_the_start(identity_repository: 
         assert words in log, (words, log)
 
 
+CUT = "is cut off or damaged at certificate"
+
+
+def test_a_file_that_breaks_off_is_refused(identity_repository: Path, authority: tls.Authority, tmp_path: Path) -> None:
+    """In its first certificate or a later one, of the server or of authorities; text behind the last is no harm."""
+    good, other = authority.sign(), tls.Authority(tmp_path / "other")
+    chain, root = tls.Pair(tmp_path / "chain.pem", good.key), tmp_path / "root.pem"
+    first, second = good.cert.read_text(), authority.cert.read_text()
+    said: list[tuple[str, str, str]] = [
+        ("server", first[:300], f"'{chain.cert}' {CUT} 1: "),
+        ("server", first + second[:300], f"'{chain.cert}' {CUT} 2: "),
+        ("server", first + second[:-10], f"'{chain.cert}' {CUT} 2: "),
+        ("server", first + second + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", f"'{chain.cert}' {CUT} 3: "),
+        ("root", other.cert.read_text() + second[:200], f"'{root}' {CUT} 2: "),
+    ]
+    for which, text, words in said:
+        chain.cert.write_text(text if which == "server" else first + second + "# the end\n")
+        root.write_text(text if which == "root" else second)
+        log = _refusal(identity_repository, {key: str(value) for key, value in tls.options(chain, ("http",), root).items()})
+        assert f"option --http-{which}-cert: {words}" in log, (words, log)
+
+
+def test_a_chain_that_breaks_off_while_serving_changes_nothing(identity_repository: Path, authority: tls.Authority, tmp_path: Path) -> None:
+    good = authority.sign()
+    chain = tls.Pair(tmp_path / "chain.pem", good.key)
+    whole = good.cert.read_text() + authority.cert.read_text() + "text behind it\n"
+    chain.cert.write_text(whole)
+    with tls.Secure(identity_repository, tls.options(chain, ("http",))) as server:
+        log = server.process.log()
+        chain.cert.write_text(whole[: len(good.cert.read_text()) + 300])
+        os.kill(server.pid, signal.SIGHUP)
+        _log_until(server, f"TLS: http goes on with the certificate that it has: option --http-server-cert: '{chain.cert}' {CUT} 2: ")
+        assert server.process.log()[len(log) :].count("TLS: http uses the certificate") == 0
+        chain.cert.write_text(whole)
+        server.process.wait_until(lambda: "TLS: http uses the certificate" in server.process.log()[len(log) :], 60)
+
+
 def test_an_expired_certificate_is_warned_of(identity_repository: Path, authority: tls.Authority) -> None:
     with tls.Secure(identity_repository, tls.options(authority.sign(days=-1), ("http",))) as server:
         assert re.search(r"the certificate in '[^']*' has expired on \d{4}-\d\d-\d\d", server.process.log())
+
+
+def test_an_expired_authority_in_the_chain_is_warned_of(identity_repository: Path, authority: tls.Authority, tmp_path: Path) -> None:
+    good, old = authority.sign(), authority.sign("between", days=-1)
+    chain = tls.Pair(tmp_path / "chain.pem", good.key)
+    chain.cert.write_text(good.cert.read_text() + old.cert.read_text())
+    with tls.Secure(identity_repository, tls.options(chain, ("http",))) as server:
+        assert f"the certificate in '{chain.cert}' has expired on " in server.process.log()
+
+
+def test_a_certificate_that_expires_meanwhile_is_warned_of(identity_repository: Path, authority: tls.Authority) -> None:
+    """Once."""
+    pair = authority.sign_until(time.time() + 5)
+    with tls.Secure(identity_repository, tls.options(pair, ("http",))) as server:
+        told = f"the certificate in '{pair.cert}' has expired on "
+        _log_until(server, told)
+        os.kill(server.pid, signal.SIGHUP)  # it is read, and told, again
+        server.process.wait_until(lambda: server.process.log().count(told) == 2, 60)
 
 
 def _serial(port: int) -> str:
@@ -378,6 +434,29 @@ def test_new_certificates_are_taken_without_a_failed_request(identity_repository
         kept.close()
     assert not failures, failures[:5]
     assert done[0] > 0
+
+
+def test_what_could_not_be_read_once_is_read_later(identity_repository: Path, authority: tls.Authority, tmp_path: Path) -> None:
+    """No descriptor is free when a certificate is renewed and a key revoked; both hold once there is one, though no file changes then."""
+    pair, keys = authority.sign(), tmp_path / "keys"
+    keys.write_text("- health\nalice all\nbob all\n")
+
+    def bob() -> int:
+        with tls.Connection(server.http_port, tls.context(None)) as c:
+            return c.ask("GET", "/v2", headers={"x-api-key": "bob"}).status
+
+    with tls.Secure(identity_repository, {**tls.options(pair, ("http",)), "api-keys": str(keys)}) as server:
+        before = _serial(server.http_port)
+        assert bob() == 200
+        limit = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (3, limit[1]))
+        authority.sign().move_to(pair)
+        keys.write_text("- health\nalice all\n")
+        _log_until(server, "the API keys stay as they are: option --api-keys: opening")
+        _log_until(server, "TLS: http goes on with the certificate that it has: option --http-server-cert: opening")
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, limit)
+        server.process.wait_until(lambda: _serial(server.http_port) != before and bob() == 401, 60, 0.1)
+        assert server.process.log().count("stay as they are") == 1
 
 
 def test_a_hangup_reads_the_files_at_once(identity_repository: Path, authority: tls.Authority) -> None:

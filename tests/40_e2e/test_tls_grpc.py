@@ -3,14 +3,15 @@
 import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
-from harness import tls
-from harness.servers import KINDS, Nereid, Server
+from harness import metrics, rawhttp, tls
+from harness.servers import HOST, KINDS, Nereid, Server
 
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 
@@ -130,6 +131,17 @@ def test_tls_on_a_plain_port_is_named(nereid: Nereid) -> None:
         tls.Connection(nereid.grpc_port, tls.context(None, alpn=["h2"]))
     nereid.process.wait_until(lambda: "speaks TLS to a port that does not: see --grpc-use-ssl" in nereid.process.log(), 30)
 
+
+
+def test_clients_in_their_handshake_do_not_hold_the_end(identity_repository: Path, authority: tls.Authority) -> None:
+    """One says nothing, one stops in its first record. The goodbye cannot be written to them, so it closes their connections."""
+    options = tls.options(authority.sign(), ("grpc",)) | {"exit-timeout-secs": "1000"}
+    with Nereid(identity_repository, options) as server, ExitStack() as stack:
+        silent, half = (stack.enter_context(rawhttp.Connection(HOST, server.grpc_port)) for _ in range(2))
+        half.send(b"\x16\x03\x01\x02\x00\x01")
+        server.process.wait_for(lambda: metrics.scrape(server.metrics)["nereid_connections"].value(protocol="grpc"), 2)
+        server.stop(seconds=40)  # after 60 the silent one has lost the server's patience
+        assert silent.closed() and half.closed()
 
 
 def test_a_client_that_stops_reading_loses_nothing(ours: Nereid, authority: tls.Authority) -> None:

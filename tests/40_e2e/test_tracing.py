@@ -1,6 +1,7 @@
 """Traces: settings, asked of both servers one after the other; and what is written, read as the reference's trace_summary.py does."""
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -425,3 +426,24 @@ def test_what_waits_leaves_room(tmp_path: Path) -> None:
             return file.exists() and b'"request_id":"last"' in file.read_bytes()
 
         server.process.wait_until(last_is_told, 60)
+
+
+def test_a_file_that_is_there_becomes_this_user_s_alone(repository: Repository, tmp_path: Path) -> None:
+    """Whatever others could read before: it holds what clients send."""
+    file = tmp_path / "traces"
+    file.write_text("old")
+    file.chmod(0o644)
+    with Nereid(repository.path, _config(file)) as server:
+        _infer(server)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert len(_traces(file)) == 1
+
+
+def test_a_pipe_is_no_file_of_traces(repository: Repository, tmp_path: Path) -> None:
+    """Nobody reads it: traces are thrown away, which is told, requests are answered, and the server ends."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with Nereid(repository.path, _config(pipe)) as server:
+        _infer(server)
+        server.process.wait_until(lambda: f"traces cannot be written and are thrown away: '{pipe}' is not a regular file" in server.process.log(), 60)
+        _infer(server)

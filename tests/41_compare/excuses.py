@@ -1,20 +1,20 @@
-"""What may differ in how any two answers come, each for one of the kinds (kinds.py): applied where exactly this differs."""
+"""What may differ in how any two answers come, each for one of the differences (known.py): applied where exactly this differs."""
 
 import json
 import re
 from collections.abc import Callable
 from typing import Any
 
-import kinds
+import known
 from harness.compare import Answer
 
 Excuse = Callable[[dict[str, Any], dict[str, Any]], bool]
-KIND_OF: dict[Excuse, kinds.Kind] = {}
+DIFFERENCE_OF: dict[Excuse, known.Difference] = {}
 
 
-def _for(kind: kinds.Kind) -> Callable[[Excuse], Excuse]:
+def _for(difference: known.Difference) -> Callable[[Excuse], Excuse]:
     def keep(excuse: Excuse) -> Excuse:
-        KIND_OF[excuse] = kind
+        DIFFERENCE_OF[excuse] = difference
         return excuse
 
     return keep
@@ -34,28 +34,20 @@ def _swap(wire: dict[str, Any], had: tuple[str, str], has: tuple[str, str]) -> b
     return True
 
 
-@_for(kinds.ERROR_LABEL)
+@_for(known.ERROR_LABEL)
 def errors_are_json(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     """Before the order of headers: the reference puts this one at the end. The answer to HEAD is its head alone."""
     json_type, text_type = ("Content-Type", "application/json"), ("Content-Type", "text/plain")
     return (_is_error(ours) or ours.get("text") == b"") and json_type in ours["headers"] and _swap(theirs, text_type, json_type)
 
 
-@_for(kinds.ZSTD)
+@_for(known.ZSTD)
 def zstd_is_taken(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     has = ("Accept-Encoding", "gzip, deflate, zstd")
     return has in ours.get("headers", []) and _swap(theirs, ("Accept-Encoding", "gzip, deflate"), has)
 
 
-@_for(kinds.REASON)
-def method_not_allowed(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    if (ours.get("reason"), theirs.get("reason")) != ("Method Not Allowed", "Not Allowed"):
-        return False
-    theirs["reason"] = ours["reason"]
-    return True
-
-
-@_for(kinds.CLOSES)
+@_for(known.CLOSES)
 def says_that_it_closes(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     close = ("Connection", "close")
     if close not in ours.get("headers", []) or close in theirs["headers"]:
@@ -64,14 +56,14 @@ def says_that_it_closes(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     return True
 
 
-@_for(kinds.GENERATE)
+@_for(known.GENERATE)
 def answers_of_known_length(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     """What generate answers; its events come in chunks from both."""
     length = [each for each in ours.get("headers", []) if each[0] == "Content-Length"]
     return bool(length) and _swap(theirs, ("Transfer-Encoding", "chunked"), length[0])
 
 
-@_for(kinds.HEADER_ORDER)
+@_for(known.HEADER_ORDER)
 def headers_in_another_order(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     """Of different names; those of one name keep their order."""
     mine, other = (sorted(each.get("headers", []), key=lambda header: str(header[0])) for each in (ours, theirs))
@@ -81,7 +73,7 @@ def headers_in_another_order(ours: dict[str, Any], theirs: dict[str, Any]) -> bo
     return True
 
 
-@_for(kinds.ACCEPTED_CODINGS)
+@_for(known.ACCEPTED_CODINGS)
 def codings_of_messages(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     codings = ("grpc-accept-encoding", "identity, deflate, gzip")
     blocks = [each["headers"][0] for each in (ours, theirs) if each.get("headers")]
@@ -97,7 +89,7 @@ def _edges_encoded(text: str) -> str:
     return "%20" * len(before) + inner + "%20" * len(after)
 
 
-@_for(kinds.EDGE_SPACE)
+@_for(known.EDGE_SPACE)
 def encoded_at_its_ends(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     shown = False
     for block, other in zip(ours.get("headers", []), theirs.get("headers", []), strict=False):
@@ -110,7 +102,7 @@ def encoded_at_its_ends(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     return shown
 
 
-@_for(kinds.DIGITS)
+@_for(known.DIGITS)
 def other_digits(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     """The same numbers, written differently."""
     if "text" not in ours or ours["text"] == theirs["text"]:
@@ -134,7 +126,7 @@ def _sorted(value: Any) -> Any:
     return [_sorted(each) for each in value] if isinstance(value, list) else value
 
 
-@_for(kinds.MEMBER_ORDER)
+@_for(known.MEMBER_ORDER)
 def members_in_another_order(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     if "text" not in ours or ours["text"] == theirs["text"]:
         return False
@@ -148,7 +140,7 @@ def members_in_another_order(ours: dict[str, Any], theirs: dict[str, Any]) -> bo
     return True
 
 
-@_for(kinds.MAP_ORDER)
+@_for(known.MAP_ORDER)
 def entries_of_a_map_in_another_order(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     """The same bytes but for their order: the contents themselves are compared where the messages are parsed."""
     mine, other = ours.get("messages"), theirs.get("messages")
@@ -158,6 +150,6 @@ def entries_of_a_map_in_another_order(ours: dict[str, Any], theirs: dict[str, An
     return True
 
 
-def excuse(ours: Answer, theirs: Answer) -> list[kinds.Kind]:
-    """Makes the answers' wires equal where an excuse holds; the kinds of those that did."""
-    return [kind for apply, kind in KIND_OF.items() if apply(ours["wire"], theirs["wire"])]
+def excuse(ours: Answer, theirs: Answer) -> list[known.Difference]:
+    """Makes the answers' wires equal where an excuse holds; the differences of those that did."""
+    return [difference for apply, difference in DIFFERENCE_OF.items() if apply(ours["wire"], theirs["wire"])]

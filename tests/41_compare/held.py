@@ -1,11 +1,13 @@
-"""Differences that other tests hold: what shows only in the course of several requests, in files, in logs, in plug-ins. As in kinds.py;
+"""Differences that other tests hold: what shows only in the course of several requests, in files, in logs, in plug-ins. As in known.py;
 each names the tests that hold it, which tools/differences.py looks for."""
 
-from kinds import CLIENT, OPERATOR, PLUGIN, Kind
+import kinds
+from kinds import CLIENT, OPERATOR, PLUGIN, Difference
 
 HELD = (
     # Connections
-    Kind(
+    Difference(
+        kinds.HTTP,
         "pipelined requests",
         "Requests sent before the first answer has come are all answered, in order.",
         "Those that were not asked for yet are dropped.",
@@ -17,7 +19,8 @@ HELD = (
             "40_e2e/test_stopping.py::test_all_that_is_pipelined_is_answered",
         ),
     ),
-    Kind(
+    Difference(
+        kinds.WORDS,
         "when to try again",
         "A 503 that waiting mends says so: `Retry-After`.",
         "503 alone.",
@@ -26,7 +29,8 @@ HELD = (
         CLIENT,
         ("40_e2e/test_retry_after.py::test_a_full_queue_and_a_timeout", "40_e2e/test_retry_after.py::test_what_time_does_not_mend"),
     ),
-    Kind(
+    Difference(
+        kinds.MORE,
         "pages of other origins",
         "With `--http-cors-origin` browsers let pages of these origins in; `OPTIONS` of a preflight is answered.",
         "405: a proxy has to answer browsers.",
@@ -35,7 +39,8 @@ HELD = (
         CLIENT,
         ("40_e2e/test_cors.py::test_preflight", "40_e2e/test_cors.py::test_every_answer_can_be_read"),
     ),
-    Kind(
+    Difference(
+        kinds.MORE,
         "a description of the interface",
         "`/v2/openapi.json` describes every route (OpenAPI 3.1).",
         "404.",
@@ -44,7 +49,8 @@ HELD = (
         CLIENT,
         ("40_e2e/test_openapi.py::test_every_operation", "40_e2e/test_openapi.py::test_the_reference_has_none"),
     ),
-    Kind(
+    Difference(
+        kinds.MORE,
         "a page for browsers",
         "`/` of the HTTP port shows what the models do and forms to try them, unless `--web=false`; `/nereid/live` has its numbers.",
         "404.",
@@ -53,7 +59,8 @@ HELD = (
         CLIENT,
         ("40_e2e/test_live_page.py::test_from_opening_the_page_to_a_digit", "40_e2e/test_live_page.py::test_the_reference_has_none"),
     ),
-    Kind(
+    Difference(
+        kinds.HTTP,
         "a request in pieces",
         "It may arrive cut at any byte.",
         "404 where the path is cut.",
@@ -62,7 +69,8 @@ HELD = (
         CLIENT,
         ("30_proto/test_http1.py::test_split_at_every_byte",),
     ),
-    Kind(
+    Difference(
+        kinds.HTTP,
         "blanks around the values of headers",
         "Of headers that the server reads they are none of the value: `gzip ` is gzip. Models get what was sent.",
         "Those at the end are part of it.",
@@ -71,7 +79,8 @@ HELD = (
         CLIENT,
         ("30_proto/test_http_limits.py::test_blanks_around_the_values_of_headers",),
     ),
-    Kind(
+    Difference(
+        kinds.ENDS,
         "JSON that only begins",
         "A body of opening brackets is refused.",
         "The server ends.",
@@ -80,7 +89,8 @@ HELD = (
         CLIENT,
         ("30_proto/test_http_limits.py::test_json_that_only_begins",),
     ),
-    Kind(
+    Difference(
+        kinds.READ,
         "damaged compressed bodies",
         "Refused: 400.",
         "What could be unpacked is served, be it nothing.",
@@ -89,7 +99,8 @@ HELD = (
         CLIENT,
         ("40_e2e/test_encodings.py::test_damaged_bodies_are_not_served",),
     ),
-    Kind(
+    Difference(
+        kinds.GRPC,
         "padded DATA frames",
         "Accepted.",
         "Refused by its library.",
@@ -98,7 +109,8 @@ HELD = (
         CLIENT,
         ("30_proto/test_grpc_wire.py::test_padding",),
     ),
-    Kind(
+    Difference(
+        kinds.ENDS,
         "calls without time left",
         "A grpc-timeout of 0 is answered: DEADLINE_EXCEEDED.",
         "The same answer, and now and then the server ends.",
@@ -107,7 +119,8 @@ HELD = (
         CLIENT,
         ("30_proto/test_grpc_calls.py::test_a_deadline_that_is_over",),
     ),
-    Kind(
+    Difference(
+        kinds.READ,
         "several keys of a restricted interface",
         "Where a request has the header several times, each has to be right.",
         "One of them counts: the first over HTTP.",
@@ -117,7 +130,8 @@ HELD = (
         ("40_e2e/test_restricted.py::test_several_keys",),
     ),
     # Models that are asked
-    Kind(
+    Difference(
+        kinds.WORKS,
         "answers of the response cache",
         "A request is another one where its shapes or its requested outputs differ.",
         "The key has neither: the answer to another request may come.",
@@ -126,7 +140,8 @@ HELD = (
         CLIENT,
         ("48_caches/test_cache.py::test_never_the_answer_to_another_request",),
     ),
-    Kind(
+    Difference(
+        kinds.WORKS,
         "ensembles that share tensors with their outputs",
         "An output that is a step's input too can be asked for alone; only the steps that it needs are run.",
         "Each of such outputs alone is refused.",
@@ -135,7 +150,8 @@ HELD = (
         CLIENT,
         ("40_e2e/test_ensembles.py::test_only_what_is_wanted_is_run",),
     ),
-    Kind(
+    Difference(
+        kinds.ITSELF,
         "failures of ensembles",
         "A request that fails counts once.",
         "It counts twice.",
@@ -144,7 +160,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_ensembles.py::test_statistics",),
     ),
-    Kind(
+    Difference(
+        kinds.GRPC,
         "cancellation of an ensemble",
         "It reaches the step that runs.",
         "Only steps that start later hear of it.",
@@ -153,7 +170,8 @@ HELD = (
         CLIENT,
         ("47_python/test_pipelines.py::test_cancellation_reaches_the_step_that_runs",),
     ),
-    Kind(
+    Difference(
+        kinds.WAITS,
         "requests that a backend leaves without an answer",
         "Answered with an error once nobody is left who could answer.",
         "Never answered.",
@@ -163,7 +181,8 @@ HELD = (
         ("47_python/test_faults.py::test_requests_without_a_response",),
     ),
     # State of sequences
-    Kind(
+    Difference(
+        kinds.WORKS,
         "initial states without data",
         "Zeros.",
         "What the memory held before.",
@@ -172,7 +191,8 @@ HELD = (
         CLIENT,
         ("40_e2e/test_states.py::test_zeros_where_nothing_is_said",),
     ),
-    Kind(
+    Difference(
+        kinds.WORKS,
         "shape of an initial state",
         "That of its own dims.",
         "The bytes of its dims, in the shape of one row.",
@@ -181,7 +201,8 @@ HELD = (
         CLIENT,
         ("40_e2e/test_states.py::test_the_initial_shape_is_the_initial_states",),
     ),
-    Kind(
+    Difference(
+        kinds.WORKS,
         "strings of an initial state's file",
         "Those of the file.",
         "Overwritten with zeros.",
@@ -190,7 +211,8 @@ HELD = (
         CLIENT,
         ("40_e2e/test_states.py::test_strings_of_a_file_are_its_strings",),
     ),
-    Kind(
+    Difference(
+        kinds.WORKS,
         "pairs of states",
         "The input of a state is that which its entry names; of two entries with one name the first counts.",
         "The n-th input of the alphabet belongs to the n-th output; of two entries any one.",
@@ -202,7 +224,8 @@ HELD = (
             "40_e2e/test_states.py::test_of_states_with_one_name_the_first_counts",
         ),
     ),
-    Kind(
+    Difference(
+        kinds.WORKS,
         "updates of a state without contents",
         "Refused; the value that was written last stays.",
         "It goes back to the value before.",
@@ -211,7 +234,8 @@ HELD = (
         CLIENT,
         ("40_e2e/test_states.py::test_an_update_without_contents",),
     ),
-    Kind(
+    Difference(
+        kinds.WORKS,
         "sequences whose states differ in shape",
         "They share no batch; none fails.",
         "Batched together, some fail.",
@@ -221,7 +245,8 @@ HELD = (
         ("40_e2e/test_states_onnx.py::test_sequences_whose_states_differ_in_shape",),
     ),
     # Scheduling
-    Kind(
+    Difference(
+        kinds.WAITS,
         "models that need none of a held resource",
         "They run while others wait for it.",
         "They wait too; a model that asks another one while it holds a resource can hang.",
@@ -233,7 +258,8 @@ HELD = (
             "47_python/test_nested_limits.py::test_who_is_asked_does_not_wait_for_who_waits",
         ),
     ),
-    Kind(
+    Difference(
+        kinds.ENDS,
         "resources that cannot be had, of a model's second group",
         "The load is refused.",
         "The server was seen to end.",
@@ -242,7 +268,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_rate_limiter.py::test_second_group_is_refused",),
     ),
-    Kind(
+    Difference(
+        kinds.SPECIFIED,
         "time-outs of requests where none is the default",
         "With `allow_timeout_override` and no default a request's own time-out holds.",
         "It is ignored: nothing is shorter than 0.",
@@ -251,7 +278,8 @@ HELD = (
         CLIENT,
         ("00_unit/test_batcher.c::own_timeouts",),
     ),
-    Kind(
+    Difference(
+        kinds.SPECIFIED,
         "preferred batch sizes when the delay is over",
         "The largest preferred size that can be made is run.",
         "Everything that waits is run, also past the largest preferred size.",
@@ -260,7 +288,8 @@ HELD = (
         OPERATOR,
         ("00_unit/test_batcher.c::largest_preferred_size", "00_unit/test_batcher.c::past_all_preferred_sizes"),
     ),
-    Kind(
+    Difference(
+        kinds.WAITS,
         "a load that would wait for itself",
         "Refused, when a backend asks for it on the thread that loads the model: directly, through other models or ensembles.",
         "Waits for ever.",
@@ -269,7 +298,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_loads_within.py::test_a_circle_is_refused",),
     ),
-    Kind(
+    Difference(
+        kinds.WAITS,
         "a request that a batching strategy never wants",
         "Runs alone: a batch has at least its first request.",
         "The library is asked about it again and again; it is never run, nor is what waits behind it.",
@@ -278,7 +308,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_batch_strategy.py::test_a_request_that_it_never_wants",),
     ),
-    Kind(
+    Difference(
+        kinds.WAITS,
         "a batching strategy that lacks a function",
         "The load is refused, and what is missing is named.",
         "The load never ends, nor do later ones.",
@@ -287,7 +318,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_batch_strategy.py::test_a_library_that_lacks_a_function",),
     ),
-    Kind(
+    Difference(
+        kinds.REACH,
         "where a batching strategy may lie",
         "`TRITON_BATCH_STRATEGY_PATH` names a library in the model's directory; none for a model in a store or in a process of its own.",
         "Any file.",
@@ -300,7 +332,8 @@ HELD = (
         ),
     ),
     # Repository
-    Kind(
+    Difference(
+        kinds.SPECIFIED,
         "unload_dependents",
         "The ensembles that go with a model stay unloaded until they are loaded.",
         "They come back with the model.",
@@ -309,7 +342,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_ensemble_life.py::test_a_model_that_goes_takes_its_ensembles_out",),
     ),
-    Kind(
+    Difference(
+        kinds.SPECIFIED,
         "reasons of a failed load",
         "The answer, and the index, say which file, line and field; the message begins as there.",
         "The reason is in the log alone, and a model whose configuration cannot be read is not in the index.",
@@ -322,7 +356,8 @@ HELD = (
             "50_config/test_generated.py::test_broken_ones",
         ),
     ),
-    Kind(
+    Difference(
+        kinds.ITSELF,
         "statistics of all models with namespaces",
         "Each row says which model it is of.",
         "The question fails: it looks for a model of such a name.",
@@ -331,7 +366,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_namespacing.py::test_statistics_of_all_say_which",),
     ),
-    Kind(
+    Difference(
+        kinds.REACH,
         "files of a model outside of its directory",
         "Refused.",
         "Read.",
@@ -340,7 +376,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_states.py::test_a_file_outside_of_the_folder",),
     ),
-    Kind(
+    Difference(
+        kinds.REACH,
         "libraries that come with a load",
         "A load request brings no code, unless an option allows it; a library that a configuration names lies in the model's directory.",
         "Whoever may load a model may run code in the server.",
@@ -352,7 +389,8 @@ HELD = (
             "40_e2e/test_model_libraries.py::test_operators_from_elsewhere",
         ),
     ),
-    Kind(
+    Difference(
+        kinds.SPECIFIED,
         "ensembles whose models do not load",
         "UNAVAILABLE in the index, with the reason; of two models that are missing both are named.",
         "A name in the index; one of them is named.",
@@ -362,7 +400,8 @@ HELD = (
         ("40_e2e/test_ensemble_life.py::test_the_index_says_why",),
     ),
     # Configuration
-    Kind(
+    Difference(
+        kinds.SPECIFIED,
         "num_versions that is not given",
         "`latest { }` is the newest version.",
         "No version, and the model does not load.",
@@ -371,7 +410,8 @@ HELD = (
         OPERATOR,
         ("50_config/test_reference.py::test_same_configurations_are_accepted",),
     ),
-    Kind(
+    Difference(
+        kinds.SPECIFIED,
         "warm-up without a batch size",
         "Refused.",
         "Accepted: such a sample is never run.",
@@ -380,7 +420,8 @@ HELD = (
         OPERATOR,
         ("50_config/test_reference.py::test_same_configurations_are_accepted",),
     ),
-    Kind(
+    Difference(
+        kinds.ENDS,
         "warm-up samples that fail",
         "The model does not load, and the reason is the sample's error.",
         "The server ends.",
@@ -389,7 +430,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_warmup.py::test_data_that_a_model_does_not_bear",),
     ),
-    Kind(
+    Difference(
+        kinds.ENDS,
         "states that a model cannot have",
         "The load is refused and says why; growable memory, which is for GPUs, too.",
         "Half of the times the server crashes; growable memory is complained of at each sequence, which runs without its state.",
@@ -398,7 +440,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_states.py::test_what_does_not_load", "40_e2e/test_states.py::test_growable_memory_is_for_gpus"),
     ),
-    Kind(
+    Difference(
+        kinds.LATER,
         "fields of a configuration that are younger",
         "`model_metrics` and `max_inflight_requests` are known.",
         "2.51 does not know them: the configuration is refused, or shown without them.",
@@ -407,7 +450,8 @@ HELD = (
         OPERATOR,
         ("50_config/test_reference.py::test_same_configurations_are_shown",),
     ),
-    Kind(
+    Difference(
+        kinds.ITSELF,
         "64-bit numbers of CUDA graphs",
         "Shown as numbers.",
         "Shown as strings.",
@@ -416,7 +460,8 @@ HELD = (
         OPERATOR,
         ("50_config/test_reference.py::test_same_configurations_are_shown",),
     ),
-    Kind(
+    Difference(
+        kinds.WORDS,
         "words for a wrong configuration",
         "They say where in the text, and what was expected.",
         "Some say less, some come only while the model runs.",
@@ -426,7 +471,8 @@ HELD = (
         ("50_config/test_reference.py::test_same_words",),
     ),
     # Running it
-    Kind(
+    Difference(
+        kinds.GRPC,
         "gRPC while requests over HTTP end",
         "After SIGTERM gRPC is told at once: calls that come then end with UNAVAILABLE, `Server exiting` or `Server not ready`.",
         "Until the last request over HTTP is answered gRPC goes on as before: infers, loads, unloads, says that it is ready.",
@@ -435,7 +481,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_stopping.py::test_neither_protocol_waits_for_the_other", "40_e2e/test_stopping.py::test_calls_that_come_while_it_stops"),
     ),
-    Kind(
+    Difference(
+        kinds.WAITS,
         "time to stop",
         "An idle server ends at once.",
         "It looks every two seconds whether it may.",
@@ -444,7 +491,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_lifecycle.py::test_ends_at_once_when_idle",),
     ),
-    Kind(
+    Difference(
+        kinds.HTTP,
         "other paths of the metrics port",
         "404.",
         "200 without a body.",
@@ -453,7 +501,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_metrics.py::test_nothing_else_is_served_there",),
     ),
-    Kind(
+    Difference(
+        kinds.ITSELF,
         "counts of requests without counters of latencies",
         "`counter_latencies=false` leaves durations out; requests are still counted.",
         "`nv_inference_request_success` stays 0.",
@@ -462,7 +511,8 @@ HELD = (
         OPERATOR,
         ("48_caches/test_cache_metrics.py::test_both_pages_have_the_same_values",),
     ),
-    Kind(
+    Difference(
+        kinds.ENDS,
         "metric tags that are no names of labels",
         "Other characters become `_`.",
         "The server ends.",
@@ -471,7 +521,8 @@ HELD = (
         OPERATOR,
         ("46_clients/test_promlint.py::test_clean_but_for_names_of_the_reference",),
     ),
-    Kind(
+    Difference(
+        kinds.MORE,
         "families of metrics",
         "`nv_model_load_duration_secs`, `nv_inference_first_response_histogram_ms`, and those that begin with `nereid_`.",
         "2.51 has none of them.",
@@ -484,7 +535,8 @@ HELD = (
             "40_e2e/test_first_response.py::test_every_model_has_it",
         ),
     ),
-    Kind(
+    Difference(
+        kinds.ENDS,
         "host policies that cannot be",
         "The load is refused, and the message is about the value.",
         "The server ends, names another reason (`Success`), or takes the value for something else.",
@@ -493,7 +545,8 @@ HELD = (
         OPERATOR,
         ("40_e2e/test_host_policy.py::test_more_wrong_values",),
     ),
-    Kind(
+    Difference(
+        kinds.MORE,
         "logs",
         "Besides Triton's formats: lines as JSON, an access log, levels by component.",
         "`default` and `ISO8601`.",
@@ -507,7 +560,8 @@ HELD = (
         ),
     ),
     # Plug-ins
-    Kind(
+    Difference(
+        kinds.ABI,
         "plug-ins that need another server library",
         "Refused, with the name of the library that it needs.",
         "Its own plug-ins name its own library.",
@@ -516,7 +570,8 @@ HELD = (
         PLUGIN,
         ("40_e2e/test_second_library.py::test_a_plug_in_that_needs_another_server_library_is_refused",),
     ),
-    Kind(
+    Difference(
+        kinds.ABI,
         "exported names",
         "Those of the C ABI and `nereid_private_v1`, the table for the executable.",
         "Those of the C ABI.",
@@ -525,7 +580,8 @@ HELD = (
         PLUGIN,
         ("40_e2e/test_abi.py::test_names_are_those_of_the_reference",),
     ),
-    Kind(
+    Difference(
+        kinds.ABI,
         "large inputs over HTTP",
         "A backend gets an input in one buffer.",
         "A large one comes in many.",
@@ -534,7 +590,8 @@ HELD = (
         PLUGIN,
         ("40_e2e/test_backends_in_reference.py::test_identity_copies_16_mib",),
     ),
-    Kind(
+    Difference(
+        kinds.WAITS,
         "response factories that a backend forgets",
         "Deleted in its place when the model is unloaded, with a line in the log.",
         "The model is held, and the server's stop uses up its time-out.",
@@ -543,7 +600,8 @@ HELD = (
         PLUGIN,
         ("47_python/test_forgotten.py::test_the_server_stops", "47_python/test_forgotten.py::test_the_reference_keeps_it"),
     ),
-    Kind(
+    Difference(
+        kinds.READ,
         "regions of shared memory that begin further on",
         "What `offset` leaves out is left out once.",
         "Twice: what is read and written lies as far behind the region's start as that lies behind the memory's, whatever is there.",
@@ -552,7 +610,8 @@ HELD = (
         CLIENT,
         ("40_e2e/test_shared_memory.py::test_a_region_from_its_offset_on",),
     ),
-    Kind(
+    Difference(
+        kinds.LATER,
         "shared memory unless it is allowed",
         "Clients may register it with `--allow-client-shm`.",
         "Always.",
@@ -561,7 +620,8 @@ HELD = (
         CLIENT,
         ("40_e2e/test_shared_memory.py::test_off_unless_allowed",),
     ),
-    Kind(
+    Difference(
+        kinds.ENDS,
         "shared memory that is cut short",
         "The request that touches what is gone is an error, others go on.",
         "The server ends.",
@@ -570,7 +630,8 @@ HELD = (
         CLIENT,
         ("40_e2e/test_shared_memory.py::test_cut_short",),
     ),
-    Kind(
+    Difference(
+        kinds.ABI,
         "agents of a model that does not load",
         "ModelFinalize follows LOAD_FAIL; refusals are in the answer and name the agent; directories are made in TMPDIR.",
         "ModelFinalize comes with the next load; a refused UNLOAD_COMPLETE is told nowhere; directories are made in /tmp.",
@@ -583,7 +644,8 @@ HELD = (
             "48_caches/test_agents.py::test_an_agent_moves_the_model",
         ),
     ),
-    Kind(
+    Difference(
+        kinds.WAITS,
         "a load that takes away an instance at work",
         "Waits a second for it, then returns; the instance is finalised when its execution ends.",
         "Returns when it was finalised.",

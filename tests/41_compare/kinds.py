@@ -1,21 +1,30 @@
-"""The kinds of difference between the two servers that are wanted, each with its reason and what says so; and the questions that show
-them without an adjusted comparison (adjust.py) or an excuse (excuses.py).
+"""The kinds of difference between the two servers that are wanted. A kind is one cause, in a sentence that a user understands, and what
+says so: a standard, the specification, or a defect of the reference. Every difference is of one kind: known.py has those that the generated
+questions show, held.py those that other tests hold.
 
-tools/differences.py makes docs/user/differences.md of them and of held.py. The words are for users: "here" is this server, "there" is
-the reference of version 2.51, which the tests ask.
+tools/differences.py makes docs/user/differences.md of them. The words are for users: "here" is this server, "there" is the reference of
+version 2.51, which the tests ask.
 """
 
-import re
 from dataclasses import dataclass
-from typing import Any
 
-CLIENT, OPERATOR, PLUGIN = "client", "operator", "plug-in"
+CLIENT, OPERATOR, PLUGIN = "clients", "operators", "plug-ins"
+
+AT_MOST = 15  # kinds: who comes from the reference can learn so many
 
 
 @dataclass(frozen=True)
 class Kind:
+    name: str
+    cause: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Difference:
     """tests: those outside of this folder that hold it, relative to tests/; none: the comparison does."""
 
+    kind: Kind
     name: str
     here: str
     there: str
@@ -25,446 +34,91 @@ class Kind:
     tests: tuple[str, ...] = ()
 
 
-# How an answer comes, whatever was asked.
+# Where the reference is not what a standard or the specification asks for.
 
-ERROR_LABEL = Kind(
-    "type of an error",
-    "Every error over HTTP is JSON and is labelled so: `Content-Type: application/json`.",
-    "The same JSON is labelled `text/plain` where the error is found by the front door itself: unknown routes, wrong methods, "
-    "lengths that do not fit.",
-    "A client that looks at the label reads each error in one way.",
-    "RFC 9110, 8.3: the field names the media type of the content.",
+HTTP = Kind(
+    "HTTP as its standards have it",
+    "Where the reference's HTTP/1.1 is not that of the standard, this server keeps to the standard.",
+    "RFC 9110 and 9112; where a row names another, that one.",
 )
-REASON = Kind(
-    "reason of a 405",
-    "`405 Method Not Allowed`",
-    "`405 Not Allowed`",
-    "The name of the status.",
-    "RFC 9110, 15.5.6.",
+GRPC = Kind(
+    "gRPC as its standards have it",
+    "Where the reference's calls over HTTP/2 are not those of the standard, this server keeps to the standard.",
+    "RFC 9113; gRPC over HTTP/2, health checking, cancellation.",
 )
-CLOSES = Kind(
-    "Connection: close",
-    "Where an unknown method makes the connection end after the answer, the answer says so.",
-    "The connection ends unannounced.",
-    "A client does not send into a connection that ends.",
-    "RFC 9112, 9.6.",
-)
-HEADER_ORDER = Kind(
-    "order of headers",
-    "`Content-Type`, what belongs to the answer, `Content-Length`.",
-    "Where the type is `text/plain` it comes last.",
-    "One order for every answer.",
-    "RFC 9110, 5.3: the order of fields of different names means nothing.",
-)
-MEMBER_ORDER = Kind(
-    "order of JSON members",
-    "A model's configuration shows its members in the order of their field numbers, settings in the order of the documentation.",
-    "Configurations in the order of the .proto file, settings in that of a hash table.",
-    "It follows the tables that the answers are made from.",
-    "RFC 8259, 4: an object is an unordered collection.",
-)
-MAP_ORDER = Kind(
-    "order of a map's entries",
-    "Log settings over gRPC come in the order of the documentation.",
-    "In the order of a hash table, another one each time.",
-    "The same answer each time.",
-    "Protocol Buffers, maps: the order on the wire is undefined.",
+SPECIFIED = Kind(
+    "what the specification says",
+    "Where the protocol, the repository or the configuration is specified otherwise than the reference does it, the specification decides.",
+    "The Open Inference Protocol with its extensions, and the requirements that each row names.",
 )
 
-ACCEPTED_CODINGS = Kind(
-    "grpc-accept-encoding",
-    "Sent where answers are compressed and where a call's coding is unknown.",
-    "Sent with every answer that has a message.",
-    "It is what a small answer would mostly consist of; clients need it where they compress.",
-    "gRPC over HTTP/2, Response-Headers: Message-Accept-Encoding is optional; gRPC compression: it belongs to an UNIMPLEMENTED coding.",
-)
+# What is arbitrary.
 
-EDGE_SPACE = Kind(
-    "spaces at the ends of grpc-message",
-    "Percent-encoded: `got [].%20`. A client decodes it to the same message.",
-    "As they are.",
-    "Strict HTTP/2 clients take the field for an error of the protocol, and see no reason at all.",
-    "RFC 9113, 8.2.1: a field value must not start or end with a space.",
-)
-ZSTD = Kind(
-    "zstd",
-    "Bodies may be compressed with zstd, and so are answers where `Accept-Encoding` puts it first. A 501 for an unknown coding names it.",
-    "501 `Unsupported compression type`; answers come as they are.",
-    "It takes less than a sixth of the time that gzip does.",
-    "RFC 8878; RFC 9110, 15.5.16: Accept-Encoding names what would have been taken.",
-)
-
-# What an answer says.
-
-PRODUCT = Kind(
-    "version of the server",
-    "`version` of the server's metadata is this product's; the name is `triton`, which clients look for.",
-    "2.51.0",
-    "Another product.",
-    "Open Inference Protocol, server metadata: the version of the server.",
-)
-EXTENSIONS = Kind(
-    "extensions",
-    "The server's metadata lists `sequence(string_id)`, and of the others those that are served.",
-    "Sequence ids may be strings, and the metadata does not say so; shared memory is listed even where it is off.",
-    "A client that asks what there is can rely on the answer.",
-    "SX-04: server metadata also lists \"sequence(string_id)\" when string ids are supported.",
-)
-HEALTH = Kind(
-    "health over HTTP",
-    "`{\"live\":true}`, `{\"ready\":true}`, a model's too.",
-    "No body; the status says it all.",
-    "Clients of the Open Inference Protocol, such as KServe's, read the body.",
-    "Open Inference Protocol, HTTP/REST: $live_server_response, $ready_server_response, $ready_model_response.",
-)
-VERSION_0 = Kind(
-    "version 0",
-    "Refused: a version is a number over 0.",
-    "Not found.",
-    "Today's Triton answers so.",
-    "Triton's core of 2026, common.cc: \"version should be an integral value > 0\".",
-)
-OUTPUT_TWICE = Kind(
-    "an output asked for twice",
-    "Refused.",
-    "Answered, the output once.",
-    "Today's Triton answers so.",
-    "Triton's core of 2026, infer_request.cc: \"output '...' already exists in request\".",
-)
-HEADER_LENGTH = Kind(
-    "Inference-Header-Content-Length that is no number",
-    "Refused.",
-    "Taken for 0: the whole body becomes the input, the JSON in it too.",
-    "Today's Triton answers so.",
-    "Triton's server of 2026, http_server.cc: \"Unable to parse Inference-Header-Content-Length\".",
-)
 ORDER = Kind(
-    "order of outputs and inputs",
-    "Outputs come in the order in which they were asked or configured, inputs are named in the order in which they were sent.",
-    "Outputs in the order of the alphabet, inputs in that of a hash table; which of two wrong inputs an error names is chance.",
-    "The same question gets the same answer.",
-    "A defect of the reference: the order of an unordered container reaches the client.",
+    "order of what has none",
+    "Things whose order means nothing come in one order here, always the same, and in another one there.",
+    "RFC 9110, 5.3 (headers); RFC 8259, 4 (members); Protocol Buffers, encoding (maps); the Open Inference Protocol names tensors by name.",
 )
-TIME = Kind(
-    "durations and counts",
-    "Durations, and counts since the start, are measured by each server.",
-    "The same fields with its own values.",
-    "Two processes.",
-    "Statistics extension: cumulative since the model was loaded.",
+OPEN = Kind(
+    "what a format leaves open",
+    "Where the standard of a format lets a reader or a sender choose, the two servers chose differently.",
+    "The standard that each row names.",
 )
-JSON_WORDS = Kind(
-    "words for what is no JSON",
-    "Status and the beginning of the message are the same; what exactly is wrong, and where, is said in the words of this parser (yyjson).",
-    "In the words of RapidJSON.",
-    "Another library reads the text.",
-    "RFC 8259 names no errors.",
-)
-PROTOBUF_WORDS = Kind(
-    "a field of the wrong wire type",
-    "A message in which a known field has another wire type is refused: INTERNAL.",
-    "The field is kept as one that nobody knows, and the message is taken without it.",
-    "A client whose .proto differs is told so rather than served something else.",
-    "Protocol Buffers, encoding: parsers may do either; protobuf-c refuses.",
-)
-INFINITE = Kind(
-    "numbers too large for FP64 in JSON",
-    "1e400 becomes infinity, as 3.5e38 does in FP32.",
-    "No JSON: a parse error.",
-    "Too large is treated alike in both datatypes.",
-    "RFC 8259, 6: range and precision are the implementation's; IEEE 754, 7.4: overflow gives infinity.",
-)
-INNER_WORDS = Kind(
-    "words of a refusal",
-    "Refused with what the client sent: a shape with a number below zero, a batch of no rows.",
-    "Refused by the same status; the words tell what it computed (-8 bytes are expected, a batch of 0 is 1).",
-    "The message says what to change.",
-    "A defect of the reference: the number that is named is not one that the client sent.",
-)
-RAW_WORDS = Kind(
-    "name of the input of a raw body",
-    "An error about a body without JSON names the input as the model does.",
-    "It is called `raw_input` until the input is described.",
-    "The message says what to change.",
-    "A defect of the reference: no model has an input of that name.",
-)
-DIGITS = Kind(
-    "digits of floating-point numbers",
-    "Numbers are read to the nearest value and written in the fewest digits that give the same value again.",
-    "Numbers of more than 17 digits are read as a neighbour, and the last digit of some is off by one when written.",
-    "What was sent comes back.",
-    "IEEE 754, 5.12.2: conversion is correctly rounded. A defect of the reference.",
-)
-HEAD = Kind(
-    "HEAD",
-    "Where GET is answered, HEAD is answered with the same head.",
-    "405, as every method but GET and POST.",
-    "Load balancers and tools look at a server's health by HEAD.",
-    "RFC 9110, 9.1 and 9.3.2: all general-purpose servers must support GET and HEAD.",
-)
-CODING_CASE = Kind(
-    "Accept-Encoding in capitals",
-    "`GZIP` is gzip: the answer is compressed.",
-    "It is not known, and the answer comes as it is.",
-    "It is the same coding.",
-    "RFC 9110, 8.4.1: content codings are case-insensitive.",
-)
-CALL_REFUSED = Kind(
-    "how gRPC refuses calls before their message",
-    "An unknown coding is UNIMPLEMENTED, a time-out that cannot be read INTERNAL with the reason, a content type of something else 415.",
-    "The stream is reset with INTERNAL_ERROR.",
-    "The client is told what is wrong.",
-    "gRPC over HTTP/2: 415 for other content types; gRPC compression: an unsupported coding is UNIMPLEMENTED.",
-)
-CALL_TYPE = Kind(
-    "content type of gRPC calls",
-    "Messages are protobuf: `application/grpc`, also with `+proto` or parameters; everything else, and none, is 415.",
-    "`application/grpc+json` and calls without a content type are served as protobuf.",
-    "What is said of the message is true, or the call is refused.",
-    "gRPC over HTTP/2: if Content-Type does not begin with \"application/grpc\", respond with 415.",
-)
-NINE_DIGITS = Kind(
-    "grpc-timeout of nine digits",
-    "It cannot be read: INTERNAL.",
-    "Taken.",
-    "The form is defined.",
-    "gRPC over HTTP/2: TimeoutValue is a positive integer as ASCII string of at most 8 digits.",
-)
-TE = Kind(
-    "te header of gRPC calls",
-    "Calls without it are served; what is not `trailers` resets the stream with PROTOCOL_ERROR.",
-    "UNKNOWN without it; what is not `trailers` resets the stream with INTERNAL_ERROR.",
-    "It is there to find proxies that drop trailers, and a server loses nothing without it.",
-    "RFC 9113, 8.2.2: te must not contain any value other than \"trailers\"; such a request is malformed, a PROTOCOL_ERROR.",
-)
-PACKED_WORDS = Kind(
-    "compressed messages of a call without a coding",
-    "INTERNAL: `Compressed-Flag bit set, but no grpc-encoding header`.",
-    "INTERNAL: `Unable to parse request`.",
-    "The message says what to change.",
-    "gRPC over HTTP/2: the flag is only allowed with a Message-Encoding.",
-)
-BASE64 = Kind(
-    "metadata with -bin that is no base64",
-    "Not looked at: nobody reads it.",
-    "The stream is reset.",
-    "A call does not fail over what it does not need.",
-    "gRPC over HTTP/2, Custom-Metadata: -bin is for the application.",
-)
-LOAD_WORDS = Kind(
-    "loads, unloads and indexes with a wrong body",
-    "What is no JSON or no parameter is refused first, over a load and an unload alike; a value of the wrong type is 400.",
-    "500 for a value of the wrong type, and the body of an unload is not looked at where models are not unloaded on request.",
-    "What the client can mend is the client's error.",
-    "RX-14, RX-21, RX-28, RX-41, RX-51.",
-)
-REPOSITORY_NAME = Kind(
-    "repository_name",
-    "The repository of that path, or of that last component, is meant; one that is not served is 404, NOT_FOUND.",
-    "501, UNIMPLEMENTED; over HTTP an index of it lists all.",
-    "The specification gives it this meaning.",
-    "RX-61, RX-66, RX-74, and X-11: the specification decides.",
-    OPERATOR,
-)
-RANGE = Kind(
-    "integers out of the range of their datatype",
-    "256 for UINT8 in JSON is refused: 400.",
-    "It is cut to its lower bits: 0.",
-    "A wrong number is worse than an error.",
-    "Open Inference Protocol, tensor data types: UINT8 is an unsigned integer of 8 bits. A defect of the reference.",
-)
-HALVES = Kind(
-    "FP16 and BF16 in JSON",
-    "Numbers, rounded to the nearest value and written as such; what would round to infinity is refused: 400.",
-    "Refused: only binary tensors may have these datatypes.",
-    "A model in half precision can be asked by hand.",
-    "Open Inference Protocol, tensor data: FP16 is a datatype, and JSON numbers may be rounded (RFC 8259, 6).",
-)
-BYTES_IN_JSON = Kind(
-    "strings that are no UTF-8",
-    "An element of BYTES may be written `{\"b64\": \"...\"}`, and with the output's parameter `b64` one that is no UTF-8 comes back so.",
-    "Refused; what is no UTF-8 comes back as it is, also here where `b64` is not asked for: no valid JSON.",
-    "JSON has text only.",
-    "RFC 8259, 8.1: JSON text is UTF-8; TensorFlow Serving's REST API writes bytes so.",
-)
-LIMIT = Kind(
-    "shapes larger than any body",
-    "A shape is checked before anything of its size is made: 400.",
-    "Memory of that size is asked for first, or the product of the dimensions overflows: 500, or another message.",
-    "A request of 100 bytes does not take a machine's memory.",
-    "RFC 4732, 2.2: resource exhaustion by small requests. A defect of the reference.",
-)
-CODING = Kind(
-    "transfer codings",
-    "`Transfer-Encoding` may be `chunked`, in any case, and nothing else: 501, or 400 beside a length, and the connection is closed.",
-    "Whatever it is, it is taken as `chunked`, or overlooked.",
-    "Two peers that see the end of a body in two places can be made to see two requests in one (request smuggling).",
-    "RFC 9112, 6.1 and 6.3: an unknown coding is answered with 501; a length beside a coding ought to be handled as an error.",
-)
-ZERO_BYTE = Kind(
-    "zero bytes in names",
-    "A `\\u0000` in an id, a name or a parameter is refused: 400. In the strings of a tensor it is content.",
-    "The text ends there: another name is used, or the output is missing from the answer.",
-    "What is checked and what is used is the same text.",
-    "CWE-626, null byte interaction error. A defect of the reference.",
-)
-VERSION_TEXT = Kind(
-    "versions with something behind the number",
-    "`1 `, `0x1` and `1.0` are no versions over gRPC: INVALID_ARGUMENT.",
-    "What follows the number is overlooked.",
-    "A typing error does not ask another version.",
-    "Model repository, versions: sub-directories whose names are numbers. A defect of the reference (`std::stoll` without its end).",
-)
-CUT_STRING = Kind(
-    "the last string of a tensor is cut",
-    "Refused, with the bytes that are missing.",
-    "Taken; what the backend reads is what lies behind in memory, or fewer bytes than the length says.",
-    "No bytes that are not of the request.",
-    "Binary tensor data extension: a string is its length in four bytes, then so many bytes. A defect of the reference.",
-)
-REGIONS = Kind(
-    "edges of shared memory",
-    "Refused: an offset and a size whose sum is over 64 bits, a part of no bytes, the key of memory between a Python model and its process. "
-    "Taken: several regions of one key.",
-    "The sum wraps around and passes for a small one; a part of no bytes is one where it does not begin at the first byte; such a key is looked "
-    "for; the second region of a key is refused.",
-    "Today's Triton checks the sum and the key, and takes the second region.",
-    "Triton's server of 2026, shared_memory_manager.cc and common.cc; CVE-2025-23319, CVE-2026-24173.",
-)
-CLASSES_OF_STRINGS = Kind(
-    "classes of strings",
-    "A classification of an output of strings is refused: 400.",
-    "The server ends.",
-    "One request must not end a server.",
-    "A defect of the reference: the index of a string is taken as a number.",
-    tests=("41_compare/test_compare.py::test_class_of_strings",),
+ITSELF = Kind(
+    "what a server tells of itself",
+    "Versions, durations and counts are each server's own; here they are also those of what happened.",
+    "Open Inference Protocol, server metadata; statistics extension.",
 )
 
-GENERATE = Kind(
-    "failures and lengths of `generate`",
-    "The answer to `generate` has a `Content-Length`, and where it is an error, the status of that error. The first event of a stream that is "
-    "an error decides the status in the same way. HTTP/1.0 gets no chunks: the end of the connection ends a stream.",
-    "The answer comes in chunks, also to HTTP/1.0; any error of a model is 400, and 200 where there were several responses or none.",
-    "A client that looks at the status knows whether to try again.",
-    "Generate extension: a failed request must be indicated by an HTTP error status; RFC 9112, 6.1: no transfer coding for HTTP/1.0. "
-    "A defect of the reference: it reads the code of an error that it has freed.",
+# What came later, or is there besides.
+
+LATER = Kind(
+    "as later versions of Triton do",
+    "What later versions of Triton changed or added is done here as they do it.",
+    "Triton's sources of 2026; for the tests the reference is 2.51.",
+)
+MORE = Kind(
+    "what 2.51 does not have",
+    "Features that 2.51 does not have are here, and a client that does not ask for them is answered as there.",
+    "The standard that each row names, or this server's own.",
+)
+WORDS = Kind(
+    "errors that say what to do",
+    "A refusal is one in both servers and of the same status; here it says what was sent, where, and what helps.",
+    "Defects of the reference: its words name what it computed, or nothing.",
 )
 
-NOT_NOW = "explicit model load / unload is not allowed if polling is enabled"
-NO_REGION = "failed to register shared memory region 'r':"
-# Sums over 64 bits, and those that the reference takes for such.
-WRAPS = r"(18446744073709551615 from (1|4096|8192|8193)|(1|2|4096) from 18446744073709551615|4096 from 18446744073709547520|9223372036854775808 from 9223372036854775808)"
-RANGES = "400 Unable to parse 'data': a number is out of the range of the datatype"
-VERSION = r"INVALID_ARGUMENT failed to get model version from specified version string '.*' \(details: stol\).*"
-ZERO_IS_NONE = "(400|INVALID_ARGUMENT) invalid model version specified '0' , version should be an integral value > 0"
-TWICE = r"(400|INVALID_ARGUMENT) \[request id: <id_unknown>\] output '\w*' already exists in request"
-ONLY_CHUNKED = "501 Transfer-Encoding other than chunked is not supported"
-ZERO = "400 .* holds a zero byte"
-SERVED = "200|OK"
-NOT_ONE = "generate expects model to produce exactly 1 response, .*"
-NO_VERSION_0 = "(404|NOT_FOUND) Request for unknown model: 'id_fp32' version 0 is not found"
-TOO_BIG = "500 .* Number too big to be stored in double. at .*"
-NO_SHAPE = "500 Unable to parse 'data': Shape does not match true shape of 'data' field"
-CUT_VERSION = "OK|NOT_FOUND .* version (0|1) is not found|INVALID_ARGUMENT requested model version is not available .*"
+# Defects of the reference.
 
-
-@dataclass(frozen=True)
-class Known:
-    """Questions, by a pattern of their names, that both servers answer differently; both answers, as summary() puts them."""
-
-    kind: Kind
-    questions: str
-    ours: str
-    theirs: str
-
-
-KNOWN = (
-    Known(HEALTH, r"(control|routes|accepted): (GET /v2/health/(live|ready)(\?x=1)?|.*, nothing)", "200", "200"),
-    Known(HEALTH, r"(control|routes): GET /v2/models/id_fp32(/versions/1)?/ready", "200", "200"),
-    Known(HEALTH, r"names: GET /v2/models/(id_newest|id_specific|id_newest/versions/0?3)/ready", "200", "200"),
-    Known(VERSION_0, "control: GET /v2/models/id_fp32/versions/0", ZERO_IS_NONE, NO_VERSION_0),
-    Known(VERSION_0, "bad json: version 0", ZERO_IS_NONE, NO_VERSION_0),
-    Known(VERSION_0, "grpc control: Model(Config|Metadata|Ready) of id_fp32 0", ZERO_IS_NONE, NO_VERSION_0 + "|OK"),
-    Known(OUTPUT_TWICE, "(bad json|grpc infer): duplicate output", TWICE, SERVED),
-    Known(HEADER_LENGTH, "raw body: (a header that is text|an empty header)", "400 Unable to parse Inference-Header-.*", SERVED),
-    Known(
-        RAW_WORDS,
-        "raw body: (half a float|two rows|a fixed shape, too few)",
-        "400 .* input byte size mismatch for input 'INPUT0' .*",
-        "400 .* input byte size mismatch for input 'raw_input' .*",
-    ),
-    Known(HEADER_LENGTH, "bad binary: header length no number", "400 Unable to parse Inference-Header-.*", "400 .*'raw_input' .*"),
-    Known(INNER_WORDS, "bad json: batch of none", "400 .* batch-size must be >= 1 .*", "400 .* Expected 64, got 0 *"),
-    Known(INNER_WORDS, "grpc infer: negative dimension", r"INVALID_ARGUMENT .* got \[-2\]\.", "INVALID_ARGUMENT .* Expected -8, got 8 *"),
-    Known(HEAD, "routes: HEAD /v2/(health/live(\\?x=1)?|models/id_fp32(/ready|/config)?)", "200", "405"),
-    Known(HEAD, "routes: HEAD /v2/models/(id%5ffp32|id_fp32%2fready|\\.\\.)", "404", "405"),
-    Known(ZSTD, "accepted: '(zstd|zstd, gzip)', (JSON|binary)", r"200 \(zstd\)", r"200( \(gzip\))?"),
-    Known(CODING_CASE, "accepted: 'GZIP', (JSON|binary)", r"200 \(gzip\)", "200"),
-    Known(GENERATE, "generate: (no response|two responses|many responses|responses, the last of them final|parameters (of responses|apart)|text: inputs among the parameters|an error (after|in|at the end|before).*)", f"500 {NOT_ONE}", f"(200|400) {NOT_ONE}"),
-    Known(GENERATE, "generate(_stream)?: (an error|an error that is final|shape: not decoupled, an error)", "503.*", "400.*"),
-    Known(GENERATE, "generate_stream: an error before a response", "503", "400"),
-    Known(VERSION_0, "generate(_stream)?: shape: version 0", ZERO_IS_NONE, NO_VERSION_0),
-    Known(RANGE, "generate(_stream)?: a number too large", RANGES, SERVED),
-    Known(NINE_DIGITS, "gRPC headers: grpc-timeout '100000000S'", "INTERNAL grpc-timeout cannot be read", "OK"),
-    Known(CALL_REFUSED, r"gRPC headers: grpc-timeout '(1x|x||-1S|1\.5S)'", "INTERNAL grpc-timeout cannot be read", "reset 2"),
-    Known(CALL_REFUSED, "gRPC headers: (a plain|a compressed) message(, '(br|)'| of an unknown coding)", "UNIMPLEMENTED .*", "reset 2"),
-    Known(CALL_REFUSED, "gRPC headers: content-type 'application/(grpcx|json)'", "HTTP 415", "reset 2"),
-    Known(CALL_TYPE, r"gRPC headers: content-type ('application/grpc\+json'|''|None)", "HTTP 415", "OK"),
-    Known(TE, "gRPC headers: te '(gzip|)'", "reset 1", "reset 2"),
-    Known(TE, "gRPC headers: te None", "OK", "UNKNOWN Missing :te header"),
-    Known(PACKED_WORDS, "gRPC headers: a compressed message of no coding", "INTERNAL Compressed-Flag .*", "INTERNAL Unable to parse request"),
-    Known(BASE64, "gRPC headers: binary metadata that is none", "OK", "reset 2"),
-    Known(LOAD_WORDS, "repository: load of .*, parameters", "500 unexpected error on creating Triton parameter", "500 attempt to access JSON .*"),
-    Known(LOAD_WORDS, "repository: load of .*, a text", "400 'parameters' must be an object", "500 attempt to get members for non-object"),
-    Known(LOAD_WORDS, "repository: unload of .*, no JSON", "500 failed to parse the request JSON buffer: .*", f"503 {NOT_NOW}"),
-    Known(LOAD_WORDS, "repository: unload of .*, a text", "400 'parameters' must be an object", f"503 {NOT_NOW}"),
-    Known(LOAD_WORDS, 'repository: index {"ready":.*}', "400 Invalid value for 'ready': expected a boolean", "500 attempt to access JSON .*"),
-    Known(REPOSITORY_NAME, "repository: index of repository 'repository'", "404 repository 'repository' is not served; .*", "200"),
-    Known(REPOSITORY_NAME, "repository: load from repository 'repository'", f"503 {NOT_NOW}", "501 'repository_name' .*"),
-    Known(REPOSITORY_NAME, "repository: index of a repository", "NOT_FOUND repository 'x' is not served; .*", "UNIMPLEMENTED 'repository_name' .*"),
-    Known(RANGE, "faults: another datatype, INT64 in JSON", RANGES, "400 .* inference input 'INPUT0' data-type is 'INT16', .*"),
-    Known(RANGE, r"values: (256|65536|4294967296) as UINT\d+", RANGES, SERVED),
-    Known(RANGE, r"values: (-129|128|-32769|32768|-2147483649|2147483648) as INT\d+", RANGES, SERVED),
-    Known(INFINITE, "values: 1e400 as FP(32|64)", "200", TOO_BIG),
-    Known(INFINITE, "values: 1e400 as .*", "500 Unable to parse .*", TOO_BIG),
-    Known(HALVES, "(bad json|datatypes): B?FP?16 in JSON|bad binary: FP16 to JSON", SERVED, "400 (receiv|send)ing B?FP?16 data via JSON is not supported.*"),
-    Known(BYTES_IN_JSON, r'values: \{"b64": "[^"]*"\} as BYTES', "200|400 Unable to parse .* base64", "500 .* attempt to access JSON non-string as string"),
-    Known(PROTOBUF_WORDS, "gRPC bytes: Model(Ready|Metadata): a wrong wire type", "INTERNAL Unable to parse request", "OK|NOT_FOUND .*"),
-    Known(PROTOBUF_WORDS, "gRPC bytes: RepositoryIndex: a wrong wire type", "INTERNAL Unable to parse request", "OK"),
-    Known(LIMIT, "faults: huge dimension, (FP32|INT64) in JSON", "400 .* exceeds the maximum allowed value .*", NO_SHAPE),
-    Known(LIMIT, "faults: product of dimensions overflows, .* in JSON", "400 invalid shape .* maximum size .*", "400 .* unexpected shape for input .*"),
-    Known(LIMIT, "odd JSON: shape too large for 64 bits", "400 Unable to parse 'shape': a dimension is over .*", NO_SHAPE),
-    Known(CODING, "framing: ((gzip|foo|identity), chunked|chunked, (chunked|identity)|xchunked)", ONLY_CHUNKED, SERVED),
-    Known(CODING, "framing: CHUNKED", "200", SERVED),
-    Known(CODING, "framing: identity and a length", "400 .*|" + ONLY_CHUNKED, SERVED),
-    Known(CODING, "framing: an empty coding and a length", "400 .*", SERVED),
-    Known(ZERO_BYTE, "bytes: a zero byte in (the id|an? (input|output)'s name|a parameter|a parameter's name|a sequence id)", ZERO, "200|500 parameter key .* was not found in the JSON"),
-    Known(ZERO_BYTE, "odd JSON: a NUL in the id", ZERO, SERVED),
-    Known(ZERO_BYTE, r"regions: key 'a\\x00b', 3", ZERO, "500 Unable to open shared memory region: 'a'"),
-    Known(REGIONS, "regions: one key under two names", SERVED, f"500 Invalid shared memory region: .*|400 {NO_REGION} invalid args"),  # now this, now that
-    Known(REGIONS, "regions: key with a reserved prefix", "400 .* the key contains the reserved prefix .*", "500 Unable to open shared memory region: .*"),
-    Known(REGIONS, f"regions: {WRAPS} on", f"400 {NO_REGION} invalid args", f"400 {NO_REGION} unable to process address space.*"),
-    Known(REGIONS, f"region calls: register {WRAPS} on", f"INVALID_ARGUMENT {NO_REGION} invalid args", f"INVALID_ARGUMENT {NO_REGION} unable to process address space.*"),
-    Known(REGIONS, "regions over HTTP: (in|out)put of 0 from 63 on", "400 Invalid offset . byte size for shared memory region: .*", "400 .* Expected 8, got 0.*|500 shared memory size .*"),
-    Known(VERSION_TEXT, "gRPC names: Model.* of id_newest version '(1 |0x1|1.0)'", VERSION, CUT_VERSION),
-    Known(
-        CUT_STRING,
-        "faults: last byte cut, BYTES in (binary|gRPC raw)|regions over (HTTP|gRPC): (2 strings in 12|1 strings in 4) bytes",
-        "(400|INVALID_ARGUMENT) .* the last string of inference input .* is \\d bytes short",
-        SERVED + "|500 output tensor shape does not match size of output for 'OUTPUT0'",
-    ),
+READ = Kind(
+    "read as it was written",
+    "A request that the reference takes for another one than was sent is taken as it was sent here, or refused.",
+    "CWE-20, improper input validation; CWE-681, incorrect conversion between numeric types. Defects of the reference.",
 )
-
-
-def summary(answer: dict[str, Any]) -> str:
-    """Status and error in a line: "400 what is wrong", "NOT_FOUND what is wrong", "200", "200 (gzip)", "OK"."""
-    body = answer.get("body")
-    error = answer.get("details") or (body.get("error", "") if isinstance(body, dict) else "")
-    coding = [f"({value})" for name, value in answer["wire"]["headers"] if name == "Content-Encoding"] if "status" in answer else []
-    return " ".join([str(answer.get("status", answer.get("code"))), *coding, *([error] if error else [])]).strip()
-
-
-def known(question: str) -> Known | None:
-    return next((each for each in KNOWN if re.fullmatch(each.questions, question, re.DOTALL)), None)
-
+ENDS = Kind(
+    "what ends the server",
+    "A request or a model that ends the reference, or takes its memory, is refused or answered here.",
+    "CWE-248, CWE-400 and CWE-674: uncaught exceptions, memory and recursion without limit. Defects of the reference.",
+)
+WAITS = Kind(
+    "what waits without end",
+    "Where the reference waits for what never comes, or for nothing, this server goes on.",
+    "CWE-833, deadlock, and CWE-772, missing release of what was lent. Defects of the reference.",
+)
+WORKS = Kind(
+    "features that do not work there",
+    "States of sequences, ensembles and the response cache do here what they are documented to do, where the reference mixes tensors up.",
+    "Triton's documentation of each. Defects of the reference, seen with the same models and backends in both servers.",
+)
+REACH = Kind(
+    "how far a model reaches",
+    "A model reads files and brings code from its own directory alone, unless an option allows more.",
+    "CWE-22, path traversal; CWE-434, unrestricted upload of file with dangerous type.",
+)
+ABI = Kind(
+    "what the C API leaves to the server",
+    "Plug-ins see the same functions; what the headers leave to the server, or ask of it, is done otherwise than there.",
+    "The public headers, include/triton/core.",
+)
 
 KINDS = tuple(value for value in list(globals().values()) if isinstance(value, Kind))

@@ -1,7 +1,6 @@
-"""Both servers are asked the same; every difference that a client could see, and that is of no wanted kind, is a failure."""
+"""Both servers are asked the same; every difference that a client could see, and that is none of the wanted ones, is a failure."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ import header_questions
 import http_questions
 import infer_questions
 import kinds
+import known
 import pytest
 import region_questions
 import route_questions
@@ -32,10 +32,10 @@ QUESTIONS = {f"{group}: {question.name}": question for group, asked in GROUPS.it
 
 @dataclass
 class Compared:
-    """ours, theirs: what each answer comes to, apart from names and numbers."""
+    """shown: the wanted differences that it shows. ours, theirs: what each answer comes to, apart from names and numbers."""
 
     found: list[str]
-    kinds: set[str]
+    shown: set[str]
     ours: str
     theirs: str
 
@@ -47,17 +47,17 @@ def _shape(value: Any) -> Any:
 
 
 def _outcome(question: Question, answer: Answer) -> str:
-    text = re.sub(r"'[^']*'|\[[^]]*\]|\d+", "_", kinds.summary(answer)[3:])
+    text = re.sub(r"'[^']*'|\[[^]]*\]|\d+", "_", known.summary(answer)[3:])
     meaning = "" if text else str(_shape(answer.get("body", answer.get("message"))))
-    return f"{type(question).__name__} {kinds.summary(answer)[:3]}{text} {meaning}{' binary' * ('binary' in answer)}"
+    return f"{type(question).__name__} {known.summary(answer)[:3]}{text} {meaning}{' binary' * ('binary' in answer)}"
 
 
-def _known(name: str, known: kinds.Known, ours: Answer, theirs: Answer) -> list[str]:
+def _known(name: str, expected: known.Known, ours: Answer, theirs: Answer) -> list[str]:
     contents = [{**answer, "wire": None} for answer in (ours, theirs)]
-    if kinds.summary(ours) == kinds.summary(theirs) and not differences(*contents):
+    if known.summary(ours) == known.summary(theirs) and not differences(*contents):
         return [f"{name}: the reference answers as we do, strike it from the known differences"]
-    asked = ((known.ours, ours, "ours"), (known.theirs, theirs, "the reference"))
-    return [f"{who}: {kinds.summary(got)}" for want, got, who in asked if not re.fullmatch(want, kinds.summary(got), re.DOTALL)]
+    asked = ((expected.ours, ours, "ours"), (expected.theirs, theirs, "the reference"))
+    return [f"{who}: {known.summary(got)}" for want, got, who in asked if not re.fullmatch(want, known.summary(got), re.DOTALL)]
 
 
 def _head(wire: dict[str, Any]) -> dict[str, Any]:
@@ -67,18 +67,18 @@ def _head(wire: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compare(name: str, ours: Answer, theirs: Answer) -> tuple[list[str], set[str]]:
-    """What differs for no reason, and the kinds that the rest is of."""
-    if known := kinds.known(name):
-        return _known(name, known, ours, theirs), {known.kind.name}
+    """What differs for no reason, and the wanted differences that the rest is of."""
+    if expected := known.known(name):
+        return _known(name, expected, ours, theirs), {expected.difference.name}
     change = QUESTIONS[name].adjust
     shown: set[str] = set()
     if change:
         before = differences(*({**each, "wire": None} for each in (ours, theirs)))
-        shown |= {kind.name for kind in adjust.KINDS_OF[change]} if before else set()
+        shown |= {each.name for each in adjust.DIFFERENCES_OF[change]} if before else set()
         for each in (ours, theirs):
             adjusted(each, change)
             each["wire"] = _head(each["wire"])
-    shown |= {kind.name for kind in excuses.excuse(ours, theirs)}
+    shown |= {each.name for each in excuses.excuse(ours, theirs)}
     return differences(ours, theirs), shown
 
 
@@ -109,15 +109,15 @@ def comparison(nereid: Server, reference: Server) -> Comparison:
     return Comparison(nereid, reference)
 
 
-def test_names_and_kinds_are_used_once() -> None:
+def test_names_are_used_once() -> None:
     assert len(QUESTIONS) == sum(len(asked) for asked in GROUPS.values()), "two questions of one name"
-    assert len({kind.name for kind in kinds.KINDS}) == len(kinds.KINDS), "two kinds of one name"
-    assert {question.adjust for question in QUESTIONS.values() if question.adjust} <= adjust.KINDS_OF.keys()
+    assert len({each.name for each in known.SHOWN}) == len(known.SHOWN), "two differences of one name"
+    assert {question.adjust for question in QUESTIONS.values() if question.adjust} <= adjust.DIFFERENCES_OF.keys()
 
 
 def test_known_differences_are_asked() -> None:
-    for each in kinds.KNOWN:
-        assert any(kinds.known(name) is each for name in QUESTIONS), each.questions
+    for each in known.KNOWN:
+        assert any(known.known(name) is each for name in QUESTIONS), each.questions
 
 
 @pytest.mark.reference
@@ -130,10 +130,10 @@ def test_same_answer(comparison: Comparison, name: str) -> None:
 
 
 @pytest.mark.reference
-def test_every_kind_is_shown(comparison: Comparison) -> None:
+def test_every_difference_is_shown(comparison: Comparison) -> None:
     """docs/user/differences.md tells of nothing that is not so (any more)."""
-    shown = Counter(kind for name in QUESTIONS for kind in comparison.of(name).kinds)
-    assert set(shown) == {kind.name for kind in kinds.KINDS if not kind.tests}
+    shown = {each for name in QUESTIONS for each in comparison.of(name).shown}
+    assert shown == {each.name for each in known.SHOWN if not each.tests}
 
 
 @pytest.mark.reference
@@ -141,9 +141,10 @@ def test_there_are_many_questions_with_many_outcomes(comparison: Comparison, cap
     """A thousand questions that are all refused in the same words would show little."""
     every = [comparison.of(name) for name in QUESTIONS]
     outcomes = {each.theirs for each in every}
-    differing = sum(1 for each in every if each.kinds)
+    differing = sum(1 for each in every if each.shown)
+    of = {each.kind.name for each in known.SHOWN}
     with capsys.disabled():
-        print(f"\n  {len(every)} questions, {len(outcomes)} outcomes of the reference, {differing} of the questions show a kind of difference")
+        print(f"\n  {len(every)} questions, {len(outcomes)} outcomes of the reference; {differing} of the questions show differences, of {len(of)} kinds")
     assert len(every) >= 2750
     assert len(outcomes) >= 180
 

@@ -20,7 +20,7 @@ from harness import paths, procfs
 from harness.servers import Server
 
 pytestmark = pytest.mark.reference
-SMALL = 1 / 2  # of the reference's
+SMALL = 2 / 5  # of the reference's
 NESTED = 1 / 2
 STREAMS = 1 / 2
 START = 1 / 2
@@ -67,6 +67,9 @@ def asked_by(ask: Callable[[Asker], object], answer: object) -> Callable[[Server
     return work
 
 
+ask_grpc = asked_by(lambda asker: asker.infer("identity_numbers", {"IN_FP32": NUMBERS})["OUT_FP32"][2], NUMBERS.tobytes())
+
+
 @dataclass(frozen=True)
 class Way:
     name: str
@@ -78,11 +81,9 @@ class Way:
 
 WAYS = [
     Way("small-http", ask_http, 16, 60, SMALL),
-    Way(
-        "small-grpc",
-        asked_by(lambda asker: asker.infer("identity_numbers", {"IN_FP32": NUMBERS})["OUT_FP32"][2], NUMBERS.tobytes()),
-        16, 40, SMALL,
-    ),
+    Way("one-http", ask_http, 1, 600, SMALL),
+    Way("small-grpc", ask_grpc, 16, 40, SMALL),
+    Way("one-grpc", ask_grpc, 1, 400, SMALL),
     Way("nested", asked_by(lambda asker: asker.told("bls_plain", "echo/x"), "echo(x)"), 4, 60, NESTED),
     Way("stream", asked_by(lambda asker: sum("OUT" in each for each in asker.stream("repeat", FIFTY)), 50), 4, 5, STREAMS),
 ]  # fmt: skip

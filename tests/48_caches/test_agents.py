@@ -385,6 +385,13 @@ def test_checksums_that_do_not_hold(kind: str, repository: Repository, key: str)
             assert f"repository agent 'checksum': {words}" in said
 
 
+def test_a_pipe_has_no_checksum(repository: Repository) -> None:
+    """Nobody writes into it: an agent that opened it would not come back."""
+    os.mkfifo(checked(repository, **{"MD5:1/pipe": MD5}) / "1" / "pipe")
+    with serve("nereid", repository, extensions("repoagents", "nereid")) as server:
+        assert "failed to read 1/pipe: not a regular file" in ask(server, "load", "model", 500)
+
+
 def test_a_bad_checksum_at_the_start_ends_the_server(kind: str, repository: Repository) -> None:
     checked(repository, **{"MD5:1/file": "0123"})
     server = serve(kind, repository, extensions("repoagents", kind), model_control_mode="none", exit_on_error="true")

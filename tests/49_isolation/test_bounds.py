@@ -114,20 +114,18 @@ def test_no_files_but_its_own(repository: Repository, tmp_path: Path) -> None:
         assert probe(server, "writer", write=str(tmp_path / "new"))["write"] == REFUSED
 
 
-def test_another_user(repository: Repository, tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("hush")
-    (tmp_path / "secret").chmod(0o600)
+def test_another_user(open_folder: Path) -> None:
+    repository, secret = Repository(open_folder / "models"), open_folder / "secret"
+    secret.write_text("hush")
+    secret.chmod(0o600)
     hostile(repository, "nobodys", user="nobody")
     hostile(repository, "numbers", user=f"{NOBODY}:{NOBODY - 1}")
     hostile(repository, "mine", user=f"{os.getuid()}:{os.getgid()}")
-    for path in (repository.path, *repository.path.parents):
-        if path.stat().st_uid == os.getuid() and path.is_relative_to("/tmp") and path != Path("/tmp"):
-            path.chmod(0o755)
     with Nereid(repository.path, SOME_FAIL, env=ENV) as server:
         if os.getuid() != 0:
             assert "becoming user" in why(server)["nobodys"] and "CAP_SETUID" in why(server)["nobodys"]
             return
-        found = probe(server, "nobodys", read=str(tmp_path / "secret"))
+        found = probe(server, "nobodys", read=str(secret))
         assert found["uid"] == NOBODY and found["read"] == REFUSED
         assert found["environment of the server"] == REFUSED and found["signal"] == errno.EPERM
         assert found["itself"] == 0
@@ -138,12 +136,8 @@ def test_another_user(repository: Repository, tmp_path: Path) -> None:
     assert not Path(f"/proc/{old}").exists()
 
 
-def test_another_user_reads_what_a_load_brought(repository: Repository, tmp_path: Path) -> None:
+def test_another_user_reads_what_a_load_brought(repository: Repository, open_folder: Path) -> None:
     """The model's library is a file of the request: it loads where the user may read it. Who is not of its group may not."""
-    (own := tmp_path / "own").mkdir()
-    for path in (own, *own.parents):
-        if path.stat().st_uid == os.getuid() and path.is_relative_to("/tmp") and path != Path("/tmp"):
-            path.chmod(0o755)
     library = paths.need(paths.BUILD / "tests" / "backends" / "hostile" / "libtriton_hostile.so").read_bytes()
     tensor = {"data_type": "TYPE_INT32", "dims": [-1]}
     values = ISOLATED | {"ISOLATION_USER": f"nobody:{NOBODY - 1}"}
@@ -155,7 +149,7 @@ def test_another_user_reads_what_a_load_brought(repository: Repository, tmp_path
     }
     brought = {"config": json.dumps(config), "file:1/libtriton_hostile.so": base64.b64encode(library).decode()}
     options = {"model-control-mode": "explicit", "allow-library-upload": "true"}
-    with Nereid(repository.path, options, env=ENV | {"TMPDIR": str(own)}) as server:
+    with Nereid(repository.path, options, env=ENV | {"TMPDIR": str(open_folder)}) as server:
         load = json.dumps({"parameters": brought}).encode()
         answer = rawhttp.request(HOST, server.http_port, "POST", "/v2/repository/models/up/load", body=load, timeout=120)
         if os.getuid() != 0:
@@ -164,7 +158,7 @@ def test_another_user_reads_what_a_load_brought(repository: Repository, tmp_path
         assert answer.status == 200, answer
         found = probe(server, "up")
         assert (found["uid"], found["gid"]) == (NOBODY, NOBODY - 1)
-        made = [path for path in own.rglob("*") if path.is_relative_to(next(own.glob("nereid-model*")))]
+        made = [path for path in open_folder.rglob("*") if path.is_relative_to(next(open_folder.glob("nereid-model*")))]
         assert made
         for path in made:
             state = path.stat()

@@ -223,6 +223,14 @@ def ragged(datatype: str) -> tuple[Graph, dict[str, Info], dict[str, Info]]:
     return graph, {"x": ("x:0", "FP32", [-1]), **inputs}, {"y": ("y:0", "FP32", [-1]), **outputs}
 
 
+def shapes() -> Graph:
+    """y = what it was told of the shape of x"""
+    graph = Graph()
+    graph.input("x", "FP32", [-1, -1, -1])
+    graph.add("y", "Identity", [graph.input("shape", "INT32", [-1, -1])], T=kind("INT32"))
+    return graph
+
+
 def sums() -> Graph:
     """total = x where a sequence starts, else x + what the server keeps of the last request."""
     graph = Graph()

@@ -350,6 +350,10 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
         dense([operator("LRN", ["x"], ["logits"], size=3, order="CHWN")]), DENSE_TENSORS, "order is neither NCHW nor NHWC",
     ),
     "bad_axis": (dense([operator("Softmax", ["x"], ["logits"], axis=2)]), DENSE_TENSORS, "axis is 2, of 2 dimensions"),
+    "bad_rank": (
+        dense([operator("Concat", ["x"] if step == 0 else [f"h{step}"], [f"h{step + 1}", "parts"], add_axis=1, axis=0) for step in range(31)]
+              + [operator("NCHW2NHWC", ["h31"], ["logits"])]), DENSE_TENSORS, "'h31' has 33 dimensions, at most 32 are supported",
+    ),
     "bad_shape": (
         dense([operator("GivenTensorFill", [], ["y"], shape=[1 << 40], values=[1.0]), *DENSE]), DENSE_TENSORS,
         "shape has a negative dimension, or is larger than 2 GiB",

@@ -14,6 +14,7 @@ from harness import arrays, processors, procfs, rawgrpc
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
+from tritonclient.utils import InferenceServerException
 
 import batches
 import torch_oracle
@@ -108,6 +109,10 @@ MODELS: dict[str, tuple[str, str]] = {
     "counter_shared": ("Counter", PYTORCH + one("x", "INT64", [1], "y__0", "INT64", [1]) + TWO + parameters(SETTINGS["shared"])),
     "sum": ("Sum", PYTORCH + one("x", "FP32", [-1], "y__0", "FP32", [1])),
     "number": ("Number", PYTORCH + one("x", "FP32", [-1], "y__0", "INT64", [1])),
+    "negated": ("Negated", PYTORCH + one("x", "FP32", [-1], "y__0", "FP32", [-1])),
+    "nothing": ("Nothing", PYTORCH + one("x", "FP32", [-1], "y__0", "FP32", [-1])),
+    "complex": ("Complex", PYTORCH + one("x", "FP32", [-1], "y__0", "FP32", [-1])),
+    "no_outputs_complex": ("Complex", PYTORCH + tensor("input", "x", "FP32", [-1])),
     "half": ("Half", PYTORCH + "max_batch_size: 8\n" + one("x", "FP32", [2], "y__0", "FP32", [2])),
     "refuses": ("Refuses", PYTORCH + one("x", "FP32", [-1], "y__0", "FP32", [-1])),
     "wrong_type": ("Same", PYTORCH + one("x", "FP32", [-1], "y__0", "INT64", [-1])),
@@ -204,6 +209,10 @@ BAD: dict[str, tuple[str, Callable[[Path], None] | None, str]] = {
     "bad_threads": (
         BATCH + DENSE + parameters({"INTRA_OP_THREAD_COUNT": "many"}), None, "model 'bad_threads', parameter 'INTRA_OP_THREAD_COUNT': ",
     ),
+    "bad_many_threads": (
+        BATCH + DENSE + parameters({"INTRA_OP_THREAD_COUNT": "1025"}), None,
+        "model 'bad_many_threads', parameter 'INTRA_OP_THREAD_COUNT': 1025 threads are asked for, at most 1024 are supported",
+    ),
     "bad_part": (
         BATCH + DENSE.replace("dims: [16]", "dims: [16] allow_ragged_batch: true"), None,
         "the backend 'pytorch' does not support allow_ragged_batch",
@@ -281,6 +290,14 @@ def test_a_result_of_another_type_is_refused(served: Server) -> None:
     with pytest.raises(grpcclient.InferenceServerException) as refused:
         ask(served, "grpc", "wrong_type", {"x": np.ones(3, np.float32)})
     assert refused.value.message() == "configuration expects datatype TYPE_INT64 for output 'y__0', model provides TYPE_FP32"
+
+
+@pytest.mark.parametrize(("model", "expected"), [("negated", [-3, 4]), ("nothing", [0, 0])])
+def test_values_that_pytorch_does_not_write(served: Server, model: str, expected: list[int]) -> None:
+    """It notes that a tensor is negated, or all zero."""
+    for count in (2, 1):
+        found = ask(served, "grpc", model, {"x": np.array([3, -4][:count], np.float32)})["y__0"]
+        assert found.tolist() == expected[:count]
 
 
 # Names, lists and dictionaries
@@ -448,6 +465,7 @@ def test_a_scalar_is_one_element(served: Server, protocol: str) -> None:
     ("model", "inputs", "error"),
     [
         ("number", {"x": np.ones(2, np.float32)}, "output 'y__0' must be of type Tensor or List[str]."),
+        ("complex", {"x": np.ones(2, np.float32)}, "output 'y__0' is a tensor of a type that the protocol does not have"),
         ("half", {"x": np.ones((4, 2), np.float32)}, "expected batch size of 4 in model output, got 2"),
         ("refuses", {"x": -np.ones(2, np.float32)}, "nothing negative"),
         ("listed", {"part__0": np.ones((2, 4), np.float32), "part__1": np.ones((3, 4), np.float32)}, "PyTorch execute failure: "),
@@ -578,7 +596,7 @@ def test_two_inputs_of_one_argument_are_refused(served: Server) -> None:
 def test_outputs_may_be_left_out(repository: Repository, protocol: str) -> None:
     """MC-41: then all there is comes back, with the type that it has."""
     texts, x = ["a", "bbb"], np.array([[1, 2], [3, 4]])
-    names = {"model-control-mode": "explicit", "load-model": ["no_outputs", "no_outputs_keyed"]}
+    names = {"model-control-mode": "explicit", "load-model": ["no_outputs", "no_outputs_keyed", "no_outputs_complex"]}
     with Nereid(repository.path, names) as server:
         found = ask(server, protocol, "no_outputs", {"words": words(*texts).reshape(2, 1), "x": x})
         twice, lengths = torch_oracle.answer(file_of(repository, "no_outputs"), texts, x)
@@ -586,6 +604,9 @@ def test_outputs_may_be_left_out(repository: Repository, protocol: str) -> None:
         np.testing.assert_array_equal(found["OUTPUT__1"], lengths)
         a, b = pair()
         assert sorted(ask(server, protocol, "no_outputs_keyed", {"a": a, "b": b})) == ["difference", "sum"]
+        with pytest.raises(InferenceServerException) as refused:
+            ask(server, protocol, "no_outputs_complex", {"x": np.ones(2, np.float32)})
+        assert refused.value.message() == "output 'OUTPUT__0' is a tensor of a type that the protocol does not have"
 
 
 def test_a_file_alone_does_not_say_enough(served: Server, repository: Repository) -> None:

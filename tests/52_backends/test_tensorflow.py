@@ -119,6 +119,9 @@ def write_others(made: Repository) -> None:
         files.save_graph(files.keeps_last(datatype, first), folder)
         (folder / "1" / "init_ops.json").write_text(json.dumps({"init_ops": ["init"]}))
     files.save(*_reordered(files.lists_of_unknown_shape(), made.model("unknown_shape", SAVED + X_AND_Y)))
+    text = tensor("input", "x", "FP32", [-1, -1, -1]) + tensor("output", "y", "INT32", [-1, -1])
+    text += 'batch_input { kind: BATCH_ITEM_SHAPE target_name: "shape" data_type: TYPE_INT32 source_input: "x" }\n'
+    files.save_graph(files.shapes(), made.model("shapes", GRAPH + text))
     files.save_graph(files.ragged("INT32")[0], made.model("ragged_graph", GRAPH + ragged("INT32")))
     files.save(*_reordered(files.ragged("FP32"), made.model("ragged_saved", SAVED + ragged("FP32"))))
     total = tensor("input", "x", "FP32", [1]) + tensor("output", "total", "FP32", [1])
@@ -247,6 +250,10 @@ BAD: dict[str, tuple[str, Any, str]] = {
     "bad_number": (
         SAVED + ROWS + DENSE + parameters({"TF_NUM_INTER_THREADS": "many"}), None,
         "model 'bad_number', parameter 'TF_NUM_INTER_THREADS': failed to convert 'many' to integral number",
+    ),
+    "bad_many_threads": (
+        GRAPH + ROWS + DENSE + parameters({"TF_NUM_INTRA_THREADS": "1025"}), None,
+        "model 'bad_many_threads', parameter 'TF_NUM_INTRA_THREADS': 1025 threads are asked for, at most 1024 are supported",
     ),
     "bad_own": (SAVED + ROWS + DENSE + parameters({"TF_USE_PER_SESSION_THREADS": "2"}), None, "failed to convert '2' to boolean"),
     "bad_init_absent": (GRAPH + ROWS + DENSE + INIT, None, "TF_INIT_OPS_FILE '"),
@@ -572,6 +579,15 @@ def test_an_error_of_a_run_is_the_request_s(served: Server) -> None:
     with pytest.raises(grpcclient.InferenceServerException):
         ask(served, "grpc", "convolutions", {"image": rows})
     ask(served, "grpc", "convolutions", {"image": rows[:1]})
+
+
+def test_a_shape_that_no_batch_input_can_tell_of(served: Server) -> None:
+    """An empty tensor may have any other dimension: as many rows as there are cannot be written down."""
+    request = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1 << 61, 0, 0], "data": []}]}
+    answer = rawhttp.post(served.http, "/v2/models/shapes/infer", json.dumps(request).encode())
+    assert answer.status == 400
+    assert "the shape of input 'x' is too large" in answer.json()["error"]
+    assert ask(served, "grpc", "shapes", {"x": np.empty((2, 0, 3), np.float32)})["y"].tolist() == [[0, 3], [0, 3]]
 
 
 # Life

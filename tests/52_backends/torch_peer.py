@@ -139,6 +139,25 @@ class Number(nn.Module):
         return x.size(0)
 
 
+class Negated(nn.Module):
+    """An imaginary part that PyTorch only notes is negated."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.imag(torch.conj(torch.complex(x, x)))
+
+
+class Nothing(nn.Module):
+    """Zeros that have no memory."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch._efficientzerotensor(x.shape, dtype=torch.float32)
+
+
+class Complex(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.complex(x, x)
+
+
 class Half(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return x[: x.size(0) // 2]
@@ -183,7 +202,7 @@ MODELS = {
     each.__name__: each
     for each in (
         Flip, Same, Dense, Convolutions, AddSub, Keyed, Listed, Mixed, Shout, Lengths, LoseOne, NonZero, InPlace, Told, Running, Keeper, Counter, Sum,
-        Number, Half, Refuses, Heavy, Big, Grad,
+        Number, Half, Refuses, Heavy, Big, Grad, Negated, Nothing, Complex,
     )
 }
 

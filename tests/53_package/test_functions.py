@@ -373,3 +373,30 @@ def test_other_repositories_cannot_name_a_function(script: Script, tmp_path: Pat
             told = next(each for each in server.models() if each["name"] == "thief")
         assert told["state"] == "UNAVAILABLE" and "names no function of this process" in told["reason"], told
     """, tmp_path)
+
+
+def test_responses_that_nobody_takes(script: Script) -> None:
+    """At most 256 MiB of them are kept: then the request is cancelled, and who takes them gets those first, in order, then an error."""
+    told = script("""
+        import threading
+        ended = threading.Event()
+        @nereid.model(inputs={"n": (np.int32, [1])}, outputs={"x": (np.uint8, [-1])})
+        def heaps(n):
+            try:
+                for i in range(n[0]):
+                    yield {"x": np.full(16 << 20, i, np.uint8)}
+            finally:
+                ended.set()
+        told = []
+        with nereid.Server(heaps, http_port=0, grpc_port=0, metrics_port=0) as server:
+            heap = server.model("heaps")
+            answers = heap.stream(n=np.array([40], np.int32))
+            assert ended.wait(300)
+            try:
+                for each in answers:
+                    told.append(int(each["x"][-1]))
+            except nereid.Error as error:
+                told.append(str(error))
+            told.append(sum(1 for each in heap.asking(timeout=300).stream(n=np.array([3], np.int32))))
+    """)
+    assert told == [*range(16), "responses were lost: there was no room for more that nobody took", 3]

@@ -3,13 +3,18 @@
 import json
 import re
 import shutil
+import ssl
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
-from harness import paths, ports, rawhttp
+import tritonclient.grpc as grpcclient
+import yaml
+from harness import paths, ports, rawhttp, tls
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
+from tritonclient.utils import InferenceServerException
 
 CHART = paths.ROOT / "deploy" / "helm" / "nereid"
 RUNTIME = paths.ROOT / "deploy" / "kserve" / "servingruntime.yaml"
@@ -21,6 +26,7 @@ ALL = [
     "--set=options.log-verbose=1", "--set=serviceMonitor.labels.release=prometheus", "--set=serviceAccount.annotations.role=r",
 ]
 FEW = ["--set=models.repository=s3://bucket/models", "--set=models.volume=null", "--set=disruptionBudget.enabled=false", "--set=serviceAccount.name=other"]
+TLS = ["--set=tls.http.secret=web", "--set=tls.grpc.secret=calls", "--set=tls.grpc.clients=authority", "--set=tls.metrics.secret=web"]
 METRIC = re.compile(r"\b(?:nv|nereid|process)_[a-z0-9_]+")
 GIVEN_BY_PROMETHEUS = {"namespace", "pod", "instance", "le"}
 
@@ -50,7 +56,7 @@ def kinds(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("version", KUBERNETES)
-@pytest.mark.parametrize("options", [[], ALL, FEW], ids=["plain", "all", "few"])
+@pytest.mark.parametrize("options", [[], ALL, FEW, ALL + TLS], ids=["plain", "all", "few", "tls"])
 def test_the_chart_conforms_to_the_schemas_of_kubernetes(version: str, options: list[str]) -> None:
     status, text = conform(rendered(*options, f"--kube-version={version}"), version)
     assert status == 0 and "Invalid: 0, Errors: 0, Skipped: 0" in text, text
@@ -80,7 +86,7 @@ def test_what_the_chart_makes() -> None:
 def test_helm_lints_it_and_its_schema_refuses_wrong_values() -> None:
     status, text = tool("helm", "lint", "--strict", str(CHART), *ALL)
     assert status == 0 and "0 chart(s) failed" in text, text
-    for wrong, where in (("ports.http=80", "http"), ("imag.tag=1", "imag"), ("models.repository=models", "repository"), ("startSeconds=soon", "startSeconds")):
+    for wrong, where in (("tls.http.clients=authority", "clients"), ("tls.grpc.clients=authority", "secret"), ("tls.metrics.secret=My_Own", "secret"), ("ports.http=80", "http"), ("imag.tag=1", "imag"), ("models.repository=models", "repository"), ("startSeconds=soon", "startSeconds")):
         status, text = tool("helm", "template", "release", str(CHART), f"--set={wrong}")
         assert status != 0 and where in text, (wrong, text)
 
@@ -96,6 +102,96 @@ def test_a_server_takes_the_command_line_of_the_chart_and_of_kserve(tmp_path: Pa
         argv += [f"--{name}={ports.free_port() if name.endswith('-port') else repository.path if name == 'model-repository' else value}" for name, value in options]
         got = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
         assert got.returncode != 2, got.stderr
+
+
+def deployed(*options: str) -> dict[str, Any]:
+    """What the chart makes, by kind."""
+    return {each["kind"]: each for each in yaml.safe_load_all(rendered(*options))}
+
+
+class Secrets:
+    """A projected volume with secrets, as the kubelet writes it: what is new lies whole beside what is old, then a link is turned."""
+
+    def __init__(self, folder: Path, volume: dict[str, Any]):
+        self.folder, self.projected = folder, volume["projected"]
+        self.written = 0
+        folder.mkdir()
+
+    def write(self, secrets: dict[str, dict[str, bytes]]) -> None:
+        self.written += 1
+        data, link = self.folder / f"..{self.written}", self.folder / "..data_tmp"
+        for source in self.projected["sources"]:
+            for item in source["secret"]["items"]:
+                path = data / item["path"]
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(secrets[source["secret"]["name"]][item["key"]])
+                path.chmod(self.projected["defaultMode"])
+                if not (seen := self.folder / path.parent.name).is_symlink():
+                    seen.symlink_to(f"..data/{seen.name}")
+        link.symlink_to(data.name)
+        link.rename(self.folder / "..data")
+        shutil.rmtree(self.folder / f"..{self.written - 1}", ignore_errors=True)
+
+
+def kubernetes_io_tls(pair: tls.Pair) -> dict[str, bytes]:
+    return {"tls.crt": pair.cert.read_bytes(), "tls.key": pair.key.read_bytes()}
+
+
+def shown(port: int) -> bytes:
+    """The certificate of a port."""
+    with tls.Connection(port, tls.context(None, alpn=["h2"])) as connection:
+        return bytes(connection.socket.getpeercert(binary_form=True))
+
+
+def test_a_server_serves_by_the_secrets_of_the_chart_and_takes_renewed_ones(tmp_path: Path) -> None:
+    authority, clients = tls.Authority(tmp_path / "authority"), tls.Authority(tmp_path / "clients")
+    pod = deployed(*TLS)["Deployment"]["spec"]["template"]["spec"]
+    (volume,) = (each for each in pod["volumes"] if each["name"] == "tls")
+    (mount,) = (each for each in pod["containers"][0]["volumeMounts"] if each["name"] == "tls")
+    told = dict(each.removeprefix("--").split("=") for each in pod["containers"][0]["args"])
+    options: dict[str, str | list[str]] = {
+        name: value.replace(mount["mountPath"], str(tmp_path / "tls"), 1) for name, value in told.items() if re.search("-ssl|-cert$|-key$", name)
+    }
+    secrets = Secrets(tmp_path / "tls", volume)
+    repository = Repository(tmp_path / "models")
+    repository.identity("one")
+    pairs = [authority.sign(name) for name in ("web", "calls")]
+
+    def write() -> list[bytes]:
+        web, calls = pairs
+        secrets.write({"web": kubernetes_io_tls(web), "calls": kubernetes_io_tls(calls), "authority": {"ca.crt": clients.cert.read_bytes()}})
+        return [ssl.PEM_cert_to_DER_cert(each.cert.read_text()) for each in (web, calls, web)]
+
+    certificates = write()
+    with tls.Secure(repository.path, options) as server:
+        open_ports = (server.http_port, server.grpc_port, server.metrics_port)
+        assert [shown(port) for port in open_ports] == certificates
+        with tls.Connection(server.metrics_port, tls.context(authority)) as connection:
+            assert connection.ask("GET", "/metrics").status == 200
+        files = {"root_certificates": str(authority.cert)}
+        mine = clients.sign("client")
+        with grpcclient.InferenceServerClient(f"localhost:{server.grpc_port}", ssl=True, private_key=str(mine.key), certificate_chain=str(mine.cert), **files) as client:
+            assert client.is_server_ready(client_timeout=60)
+        with grpcclient.InferenceServerClient(f"localhost:{server.grpc_port}", ssl=True, **files) as client, pytest.raises(InferenceServerException, match="UNAVAILABLE"):
+            client.is_server_ready(client_timeout=60)
+        pairs[:] = [authority.sign(name) for name in ("web", "calls")]
+        certificates = write()
+        server.process.wait_until(lambda: [shown(port) for port in open_ports] == certificates, 60, 0.2)
+
+
+def test_who_asks_a_pod_with_certificates_asks_over_tls() -> None:
+    """Probes, service and Prometheus; the latter knows the name in the certificate and whom to trust."""
+    schemes = []
+    for options in ([], TLS):
+        made = deployed(*ALL, *options)
+        container = made["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+        probes = {container[f"{name}Probe"]["httpGet"]["scheme"] for name in ("startup", "liveness", "readiness")}
+        schemes.append((probes, [port["appProtocol"] for port in made["Service"]["spec"]["ports"]], made["ServiceMonitor"]["spec"]["endpoints"][0].get("scheme")))
+    assert schemes == [({"HTTP"}, ["http", "kubernetes.io/h2c", "http"], None), ({"HTTPS"}, ["https"] * 3, "https")]
+    checked = made["ServiceMonitor"]["spec"]["endpoints"][0]["tlsConfig"]
+    assert checked == {"serverName": "release-nereid.default.svc", "ca": {"secret": {"name": "web", "key": "ca.crt"}}}
+    own = deployed(*ALL, *TLS, "--set=serviceMonitor.tlsConfig.insecureSkipVerify=true")["ServiceMonitor"]["spec"]["endpoints"][0]
+    assert own["tlsConfig"] == {"insecureSkipVerify": True}
 
 
 def test_the_versions_are_those_of_the_server() -> None:

@@ -102,8 +102,8 @@ def test_its_configuration(config: dict[str, Any]) -> None:
     assert process["user"]["uid"] == process["user"]["gid"] != 0
 
 
-def test_it_serves_without_root_on_a_root_that_is_not_written(bundle: Path, config: dict[str, Any], tmp_path: Path) -> None:
-    made = Repository(tmp_path / "models")
+def test_it_serves_without_root_on_a_root_that_is_not_written(bundle: Path, config: dict[str, Any], open_folder: Path) -> None:
+    made = Repository(open_folder / "models")
     made.identity("one")
     digits = paths.need(paths.SAMPLE_MODELS / "digits")
     (made.path / "digits").mkdir()
@@ -113,9 +113,7 @@ def test_it_serves_without_root_on_a_root_that_is_not_written(bundle: Path, conf
             target.mkdir()
         else:
             target.write_bytes(path.read_bytes())
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(0o755)
-    script = tmp_path / "container.sh"
+    script = open_folder / "container.sh"
     script.write_text(CONTAINER)
     user = config["process"]["user"]
     as_root = os.geteuid() == 0

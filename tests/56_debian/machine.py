@@ -38,11 +38,10 @@ def suite() -> str:
 
 
 def make(root: Path, packages: list[str]) -> None:
-    """Debian's packages of priority required, apt, systemd, and these."""
+    """Debian's packages of priority required, apt, and these."""
     source = f"deb [signed-by={KEYRING}] {archive()} {suite()} main"
-    include = ",".join(["systemd", "systemd-sysv", *packages])
     paths.need(Path("/usr/bin/mmdebstrap"), "tools/setup.sh debian")
-    run("mmdebstrap", "--mode=root", "--variant=apt", f"--include={include}", suite(), root, source, within=600, env={"LC_ALL": "C"})
+    run("mmdebstrap", "--mode=root", "--variant=apt", f"--include={','.join(packages)}", suite(), root, source, within=600, env={"LC_ALL": "C"})
 
 
 def _ends_with_parent() -> None:

@@ -42,7 +42,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def machine(tmp_path_factory: pytest.TempPathFactory, packages: list[Path]) -> Iterator[Machine]:
     root = tmp_path_factory.mktemp("debian") / "root"
     needs = run("dpkg-deb", "-f", packages[0], "Depends")
-    make(root, [re.split(r"[ (]", each.strip())[0] for each in needs.split(",")])
+    make(root, ["systemd", "systemd-sysv", *(re.split(r"[ (]", each.strip())[0] for each in needs.split(","))])
     for each in packages:
         (root / "srv" / each.name.split("_")[1]).write_bytes(each.read_bytes())
     with Machine(root) as started:

@@ -13,10 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import ray
+from machines import machines
 from nereid.ray import Replica
 from ray import serve
-from ray.cluster_utils import Cluster
 
 REQUESTS, AT_ONCE = 1000, 16
 
@@ -77,19 +76,12 @@ def killed(handle: Any, victim: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
-    cluster.add_node(num_cpus=2)
-    ray.init(address=cluster.address, log_to_driver=False)
-    try:
+    with machines(2, 2):
         deployment = serve.deployment(Told, num_replicas=2, max_ongoing_requests=64, health_check_period_s=1)
         handle = serve.run(deployment.bind(model_repository=sys.argv[1]), route_prefix=None)
         told = {"spread": spread(handle)}
         told["killed"] = killed(handle, next(iter(told["spread"]["by_process"])))
         print(json.dumps(told))
-    finally:
-        serve.shutdown()
-        ray.shutdown()
-        cluster.shutdown()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""make bench: ours against the reference and against the bare floors, in one run.
+"""make bench: ours against the reference and against the bare floors, and with TLS against nginx, in one run.
 
     python tests/90_bench/bench.py [--only ROW ...] [--subjects NAME ...] [--shared] [--json FILE] [--quick]
 
@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import measure  # noqa: E402
 import report  # noqa: E402
+import secure  # noqa: E402
 import start_many  # noqa: E402
 from rows import ROWS  # noqa: E402
 from subjects import FLOOR  # noqa: E402
@@ -25,12 +26,13 @@ from targets import START_GOALS  # noqa: E402
 from harness import processors  # noqa: E402
 
 START = "start"
+MORE = [START, start_many.NAME, secure.NAME]  # besides the rows
 EXTRA_UNTIL = 15 * 60  # seconds after the begin; later rows are not repeated, so that it ends within 20 min
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Ours against the reference and the bare floors.")
-    names = [row.name for row in ROWS] + [START, start_many.NAME]
+    names = [row.name for row in ROWS] + MORE
     parser.add_argument(
         "--only", nargs="+", choices=names, metavar="ROW", help=f"only these rows: {', '.join(names)}"
     )
@@ -67,7 +69,7 @@ def main() -> int:
 
     places = processors.shared() if chosen.shared else processors.apart()
     say(f"rows: servers on processors {sorted(places[0])}, their client on {sorted(places[1])}")
-    wanted = set(chosen.only or [row.name for row in ROWS] + [START, start_many.NAME])
+    wanted = set(chosen.only or [row.name for row in ROWS] + MORE)
     rows = [row for row in ROWS if row.name in wanted]
     found = []
     failed: list[str] = []
@@ -90,11 +92,16 @@ def main() -> int:
     if start_many.NAME in wanted:
         say(start_many.TITLE)
         many = start_many.measure(1 if chosen.quick else 9)
+    safe = {}
+    if secure.NAME in wanted:
+        say(secure.TITLE)
+        safe = secure.measure(places, chosen.repeats, chosen.seconds)
     say("done")
 
     tables = [report.figures(found), report.goals(found), report.memory(found)] if found else []
     tables += [report.starts(starts)] if starts else []
     tables += [report.table(start_many.HEAD, start_many.rows(many))] if many else []
+    tables += [report.table(secure.HEAD, secure.rows(safe))] if safe else []
     print("\n" + "\n\n".join(table for table in [*tables, report.LEGEND] if table))
     if chosen.json:
         record = {
@@ -106,6 +113,7 @@ def main() -> int:
                 f"{name} {models}": dataclasses.asdict(start) for (name, models), start in starts.items()
             },
             start_many.NAME: {name: dataclasses.asdict(cost) for name, cost in many.items()},
+            secure.NAME: {title: dataclasses.asdict(figures) for title, figures in safe.items()},
         }
         chosen.json.write_text(json.dumps(record, indent=1) + "\n")
     if failed:

@@ -32,7 +32,7 @@ class Run:
 
 
 @dataclass
-class _Load:
+class Load:
     """What a generator said about itself."""
 
     requests: int
@@ -42,7 +42,7 @@ class _Load:
     output: str = field(repr=False, default="")
 
 
-class _Watch:
+class Watch:
     """The subject and the machine, from before a run to after it."""
 
     def __init__(self, subject: Subject):
@@ -63,7 +63,7 @@ class _Watch:
         self.rss_peak = max(self.rss_peak, procfs.rss_bytes(self.subject.pid))
         self.threads = max(self.threads, procfs.threads(self.subject.pid))
 
-    def end(self, load: _Load, answered: int) -> Run:
+    def end(self, load: Load, answered: int) -> Run:
         cpu = (procfs.cpu_ns(self.subject.pid) - self._cpu) / 1e9
         machine = procfs.machine_time() - self._machine
         wall = time.monotonic() - self._wall
@@ -80,7 +80,7 @@ class _Watch:
         )
 
 
-def _run(argv: list[str], env: dict[str, str], watch: _Watch, limit: float) -> str:
+def run(argv: list[str], env: dict[str, str], watch: Watch, limit: float) -> str:
     begun = time.monotonic()
     with subprocess.Popen(
         argv, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -116,16 +116,16 @@ class Wrk:
         argv += ["-s", str(LUA), f"http://{host}:{port}{self.row.http_path}"]
         env = {"BENCH_BODY": str(self.body), "BENCH_HEADERS": str(self.headers)}
         before = subject.answered()
-        watch = _Watch(subject)
-        output = _run(argv, env, watch, seconds + 60)
+        watch = Watch(subject)
+        output = run(argv, env, watch, seconds + 60)
         result = re.search(r"^RESULT (.*)$", output, re.MULTILINE)
         if not result:
             raise WrongAnswer(f"wrk gave no result:\n{output}")
         said = json.loads(result.group(1))
-        load = _Load(said["requests"], said["seconds"], said["p50_us"], said["p99_us"])
+        load = Load(said["requests"], said["seconds"], said["p50_us"], said["p99_us"])
         after = subject.answered()
         answered = load.requests if before is None or after is None else after - before
-        run = watch.end(load, answered)
+        measured = watch.end(load, answered)
         # What was under way when wrk stopped was answered or begun, but not counted by wrk.
         spare = self.row.connections
         right_size = load.requests * size <= said["bytes"] <= (load.requests + spare) * size
@@ -133,7 +133,7 @@ class Wrk:
             raise WrongAnswer(
                 f"{subject.name}, {self.row.name}: {said}, {answered} answered, {size} bytes each"
             )
-        return run
+        return measured
 
 
 class H2load:
@@ -168,10 +168,10 @@ class H2load:
         argv += ["-d", str(self.body), "-H", "content-type: application/grpc", "-H", "te: trailers"]
         argv += [f"--log-file={self.log}", f"http://{host}:{port}{self.row.grpc_path}"]
         before = subject.answered()
-        watch = _Watch(subject)
-        output = _run(argv, {}, watch, 120)
+        watch = Watch(subject)
+        output = run(argv, {}, watch, 120)
         load = self._parse(output)
-        run = watch.end(load, count)
+        measured = watch.end(load, count)
         after = subject.answered()
         # Statistics count responses of a stream, and not those alone: its bytes say that all have come.
         answered = count if before is None or after is None or self.row.responses else after - before
@@ -181,9 +181,9 @@ class H2load:
                 f"{subject.name}, {self.row.name}: {load.requests} of {count} succeeded, "
                 f"{answered} answered, {data} bytes instead of {count * size}:\n{output}"
             )
-        return run
+        return measured
 
-    def _parse(self, output: str) -> _Load:
+    def _parse(self, output: str) -> Load:
         seconds = re.search(r"finished in ([\d.]+)(us|ms|s),", output)
         good = re.search(r"status codes: (\d+) 2xx, 0 3xx, 0 4xx, 0 5xx", output)
         if not seconds or not good:
@@ -191,7 +191,7 @@ class H2load:
         unit = {"us": 1e-6, "ms": 1e-3, "s": 1.0}[seconds.group(2)]
         times = sorted(int(line.split("\t")[2]) for line in self.log.read_text().splitlines())
         at = lambda share: float(times[min(len(times) - 1, int(len(times) * share))])  # noqa: E731
-        return _Load(int(good.group(1)), float(seconds.group(1)) * unit, at(0.5), at(0.99), output)
+        return Load(int(good.group(1)), float(seconds.group(1)) * unit, at(0.5), at(0.99), output)
 
 
 def generator(row: Row, scratch: Path) -> Wrk | H2load:

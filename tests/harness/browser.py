@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from . import paths
+
 PATIENCE = 60.0  # of any question
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking"]
 FLAGS += ["--disable-component-update", "--force-color-profile=srgb", "--hide-scrollbars", "--remote-debugging-pipe"]
@@ -130,6 +132,13 @@ class Page:
 
     def text(self, selector: str) -> str:
         return str(self.value(f"document.querySelector({json.dumps(selector)}).innerText"))
+
+    def serves_everybody(self) -> None:
+        """axe finds nothing in it, and all of it is as wide as the window at most."""
+        self.value(paths.need(paths.ROOT / "build" / "deps" / "npm" / "axe-core" / "axe.min.js", "tools/setup.sh test").read_text())
+        found = self.value("axe.run(document).then((got) => got.violations.map((each) => [each.id, each.nodes.map((node) => node.html)]))")
+        assert not found, json.dumps(found, indent=1)
+        assert self.value("document.documentElement.scrollWidth <= innerWidth")
 
     def dark(self, dark: bool) -> None:
         self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])

@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import ctypes.util
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Iterable
@@ -19,6 +20,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 END_STREAM, ACK, END_HEADERS, PADDED = 0x1, 0x1, 0x4, 0x8
 INITIAL_WINDOW_SIZE = 4
+MAX_CONCURRENT_STREAMS = 3
 
 
 @dataclass(frozen=True)
@@ -156,12 +158,14 @@ class Connection:
     """Answers SETTINGS and PING by itself, and opens the windows as wide as they go."""
 
     def __init__(
-        self, address: str, timeout: float = 60, start: bool = True, initial: dict[int, int] | None = None
+        self, address: str, timeout: float = 60, start: bool = True, initial: dict[int, int] | None = None, context: ssl.SSLContext | None = None
     ):
         host, port = address.rsplit(":", 1)
         self.opened = time.monotonic()  # or a little later
         self.socket = socket.create_connection((host, int(port)), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if context:
+            self.socket = context.wrap_socket(self.socket, server_hostname="localhost")
         self.frames: list[Frame] = []
         self.calls: dict[int, Call] = {}
         self._inflater = _Inflater()

@@ -60,6 +60,11 @@ def rss_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def anonymous_bytes(pid: int) -> int:
+    """Of rss_bytes what is no file: heaps, stacks, buffers."""
+    return next(int(line.split()[1]) * 1024 for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("RssAnon"))
+
+
 def rss_bytes_outside(pid: int, low: int, high: int) -> int:
     """As rss_bytes, without the mappings that lie in [low, high)."""
     return sum(rss for begin, rss in rss_of_mappings(Path(f"/proc/{pid}/smaps").read_text()).items() if not low <= begin < high)

@@ -30,8 +30,13 @@ class Answer:
 
 
 class Channel:
-    def __init__(self, address: str):
-        self.channel = grpc.insecure_channel(address, options=_OPTIONS)
+    """root: the certificate of the authority that vouches for a server over TLS."""
+
+    def __init__(self, address: str, root: bytes | None = None):
+        if root:
+            self.channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(root), options=_OPTIONS)
+        else:
+            self.channel = grpc.insecure_channel(address, options=_OPTIONS)
 
     def __enter__(self) -> Self:
         return self

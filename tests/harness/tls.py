@@ -2,6 +2,7 @@
 
 import ssl
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,8 +49,7 @@ class Authority:
         else:
             openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", path)
 
-    def sign(self, name: str = "server", days: int = 30, rsa: bool = False) -> Pair:
-        """A certificate for localhost and 127.0.0.1; days below 0: it has expired."""
+    def _request(self, name: str, rsa: bool) -> tuple[Pair, Path, Path]:
         self._made += 1
         stem = self.folder / f"{name}-{self._made}"
         pair = Pair(stem.with_suffix(".pem"), stem.with_suffix(".key"))
@@ -57,6 +57,26 @@ class Authority:
         self._key(pair.key, rsa)
         extra.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
         openssl("req", "-new", "-key", pair.key, "-subj", f"/CN={name}", "-out", request)
+        return pair, request, extra
+
+    def sign_until(self, when: float) -> Pair:
+        """One that expires in the second of that time."""
+        pair, request, extra = self._request("server", False)
+        (self.folder / "index").touch()
+        config = self.folder / "ca"
+        config.write_text(
+            f"[ca]\ndefault_ca=own\n[own]\ndatabase={self.folder}/index\nnew_certs_dir={self.folder}\nrand_serial=yes\n"
+            "default_md=sha256\nunique_subject=no\npolicy=any\n[any]\ncommonName=supplied\n"
+        )
+        openssl(
+            "ca", "-batch", "-notext", "-config", config, "-in", request, "-cert", self.pair.cert, "-keyfile", self.pair.key,
+            "-enddate", time.strftime("%Y%m%d%H%M%SZ", time.gmtime(when)), "-extfile", extra, "-out", pair.cert,
+        )  # fmt: skip
+        return pair
+
+    def sign(self, name: str = "server", days: int = 30, rsa: bool = False) -> Pair:
+        """A certificate for localhost and 127.0.0.1; days below 0: it has expired."""
+        pair, request, extra = self._request(name, rsa)
         openssl(
             "x509", "-req", "-in", request, "-CA", self.pair.cert, "-CAkey", self.pair.key, "-CAcreateserial",
             "-days", str(days), "-extfile", extra, "-out", pair.cert,

@@ -39,11 +39,12 @@ const askable = (path) => {
 
 // ---- what is known
 
-const known = { index: new Map(), live: new Map(), rates: new Map(), control: "", generation: null, serverReady: false };
+const known = { index: new Map(), live: new Map(), rates: new Map(), control: "", generation: null, errors: 0, serverReady: false };
 const keyOf = (name, version) => `${version}\n${name}`;
 let scope = ""; // the model whose latencies are drawn; "" = all
 let chosen = null; // {name, version}
-let previous = null, previousLatencies = null, indexDue = true, indexAllowed = true;
+let previous = null, previousLatencies = null, indexDue = true, indexAllowed = true, errorsDue = false, errorsAllowed = true;
+let keysTurn = 0; // grows with each other key: what the one before may not see says nothing about this one
 
 const difference = (now, before, at) => {
   const was = before && before[at] || 0, is = now[at] || 0;
@@ -149,6 +150,8 @@ const take = (numbers) => {
   known.live = live;
   known.rates = rates;
   if (known.generation !== numbers.generation) indexDue = true;
+  if (known.errors !== numbers.errors) errorsDue = true;
+  known.errors = numbers.errors;
   known.generation = numbers.generation;
   if (known.control !== numbers.control) {
     known.control = numbers.control;
@@ -432,6 +435,31 @@ const choose = async (name, version, focus) => {
   else element("p", config.reason.message, body, "problem");
 };
 
+// ---- recent errors: asked for when their number has changed, by whoever may see the log
+
+const showErrors = (errors) => {
+  byId("errors").hidden = !errors.length;
+  byId("error-count").textContent = `${errors.length}`;
+  byId("error-rows").replaceChildren(...errors.map(([last, first, times, kind, model, reason]) => {
+    const line = document.createElement("tr"), when = element("td", new Date(last).toLocaleTimeString("en-GB"), line);
+    when.title = times > 1 ? `${new Date(last).toLocaleString()}, for the first time ${new Date(first).toLocaleString()}` : new Date(last).toLocaleString();
+    element("td", short(times), line);
+    element("td", model || "–", line).title = model;
+    element("td", kind === "load" ? `Not loaded: ${reason}` : reason, line);
+    return line;
+  }));
+};
+const lookAtErrors = async () => {
+  const asked = keysTurn;
+  errorsDue = false;
+  try {
+    showErrors((await askJson("/nereid/errors")).errors);
+  } catch (error) {
+    if (asked === keysTurn) errorsAllowed = ![401, 403].includes(error.status);
+    showErrors([]);
+  }
+};
+
 // ---- looking again and again
 
 let problemText = "";
@@ -442,13 +470,14 @@ const problem = (text) => {
   byId("problem").hidden = !text;
 };
 const lookAgain = async () => {
+  const asked = keysTurn;
   indexDue = false;
   try {
     const reply = await ask("/v2/repository/index", { method: "POST", body: "{}" });
     known.index = new Map((await reply.json()).map((each) => [keyOf(each.name, each.version || ""), each]));
     indexAllowed = true;
   } catch (error) {
-    indexAllowed = ![401, 403].includes(error.status);
+    if (asked === keysTurn) indexAllowed = ![401, 403].includes(error.status);
     known.index = new Map();
     throw error;
   } finally {
@@ -473,6 +502,7 @@ const poll = async () => {
       else again = true;
     } while (again);
     if (indexDue && indexAllowed) await lookAgain().then(lookAtChosen, () => {});
+    if (errorsDue && errorsAllowed) await lookAtErrors();
     arrange();
     if (lost) problem("");
     lost = false;
@@ -512,7 +542,8 @@ const openAccess = () => {
 const closeAccess = () => {
   if (byId("access-dialog").returnValue !== "use") return;
   for (const name of ["key", "header-name", "header-value"]) keys.set(name, byId(name).value.trim());
-  indexAllowed = indexDue = true;
+  keysTurn++;
+  indexAllowed = indexDue = errorsAllowed = errorsDue = true;
   problem("");
   askServer();
   poll();

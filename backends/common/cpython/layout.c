@@ -58,6 +58,22 @@ PyObject *layout_of(PyObject *given, int flags, const char *kinds, PyObject *mak
     return NULL;
 }
 
+/* NumPy's dtype, made once: without one NumPy writes a text about each array and reads that.
+ * Borrowed; NULL = it cannot be had. */
+static PyObject *layout_dtype(TRITONSERVER_DataType datatype)
+{
+    static PyObject *made[LAYOUT_TYPES]; /* under the GIL */
+    const struct layout_type *type = &layout_types[datatype];
+    const char text[] = {type->kind, (char)('0' + type->bytes), '\0'};
+    if (made[datatype])
+        return made[datatype];
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    made[datatype] = numpy ? PyObject_CallMethod(numpy, "dtype", "s", text) : NULL;
+    Py_XDECREF(numpy);
+    PyErr_Clear();
+    return made[datatype];
+}
+
 void layout_set(struct layout *layout, Py_ssize_t *sizes, TRITONSERVER_DataType datatype,
                 const int64_t *shape, uint64_t rank, void *data)
 {
@@ -68,7 +84,10 @@ void layout_set(struct layout *layout, Py_ssize_t *sizes, TRITONSERVER_DataType 
                               .flags = LAYOUT_CONTIGUOUS | LAYOUT_ALIGNED | LAYOUT_NATIVE,
                               .shape = sizes,
                               .strides = sizes + rank,
-                              .data = data};
+                              .data = data,
+                              .description = layout_dtype(datatype)};
+    if (layout->description)
+        layout->flags |= LAYOUT_DESCRIBED;
     Py_ssize_t stride = layout->item_bytes;
     for (uint64_t i = rank; i-- > 0;) {
         layout->shape[i] = (Py_ssize_t)shape[i];

@@ -17,14 +17,15 @@ struct layout {
     int flags;
     Py_ssize_t *shape, *strides;
     void *data;
-    PyObject *description;
+    PyObject *description; /* a dtype, for instance; borrowed */
 };
 
 enum {
     LAYOUT_CONTIGUOUS = 1,
     LAYOUT_ALIGNED = 0x100,
     LAYOUT_NATIVE = 0x200,
-    LAYOUT_WRITABLE = 0x400
+    LAYOUT_WRITABLE = 0x400,
+    LAYOUT_DESCRIBED = 0x800 /* by `description` */
 };
 
 /* How NumPy calls a datatype. It has none for BF16: that is the number of the same bits. */

@@ -25,6 +25,9 @@ TRITONSERVER_Error *step_rank(const struct step *step, size_t input, int least, 
     if (value->rank < least)
         return step_err(step, "'%s' has %d dimensions, at least %d are needed", value->blob,
                         value->rank, least);
+    if (value->rank > GRAPH_MAX_RANK)
+        return step_err(step, "'%s' has %d dimensions, at most %d are supported", value->blob,
+                        value->rank, GRAPH_MAX_RANK);
     *ret_rank = value->rank;
     return NULL;
 }

@@ -1,8 +1,10 @@
 #include "channel.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,6 +16,8 @@
 
 /* How long a sleep lasts at most: a lost wake-up costs this much, not the process. */
 static const uint64_t CHANNEL_SLEEP_NS = 1000000000;
+
+enum { CHANNEL_ASIDE = 200 }; /* numbers from here on are rarely used */
 
 struct inbox {
     struct inbox *next;
@@ -40,9 +44,13 @@ static struct {
 
 /* The server holds the other end: when that closes, the server is gone, and so goes this process
  * with all that it started. */
-static void *channel_watch(void *unused)
+static void *channel_watch(void *started)
 {
     struct pollfd end = {.fd = channel.life, .events = POLLIN};
+    /* Descriptors of its own: a model that closes what is not its own closes them for the other
+     * threads only. */
+    close_range(~0U, ~0U, CLOSE_RANGE_UNSHARE);
+    sem_post(started);
     for (;;) {
         /* Whatever there is: where the model has closed it, it is an invalid one by then. */
         if (poll(&end, 1, -1) > 0) {
@@ -50,7 +58,7 @@ static void *channel_watch(void *unused)
             kill(getpid(), SIGKILL);
         }
     }
-    return unused;
+    return NULL;
 }
 
 static void channel_in_child(void)
@@ -58,7 +66,19 @@ static void channel_in_child(void)
     atomic_store(&channel.closed, true);
 }
 
-bool channel_open(int memory, int life)
+/* The bell gets a number that nothing else will get once the model has closed it. */
+static int channel_aside(int bell)
+{
+    int moved = fcntl(bell, F_DUPFD_CLOEXEC, CHANNEL_ASIDE);
+    if (moved < 0) {
+        fcntl(bell, F_SETFD, FD_CLOEXEC);
+        return bell;
+    }
+    close(bell);
+    return moved;
+}
+
+bool channel_open(int memory, int life, int bell)
 {
     /* What a model executes has none of them: the server sees that the stub is gone. */
     fcntl(memory, F_SETFD, FD_CLOEXEC);
@@ -70,13 +90,17 @@ bool channel_open(int memory, int life)
     channel.base = base;
     channel.life = life;
     channel.model.last = &channel.model.first;
-    link_open(base, &channel.down, &channel.up);
+    link_open(base, channel_aside(bell), &channel.down, &channel.up);
     pthread_atfork(NULL, NULL, channel_in_child);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t thread;
-    int failed = pthread_create(&thread, NULL, channel_watch, NULL);
+    static sem_t started;
+    sem_init(&started, 0, 0);
+    int failed = pthread_create(&thread, NULL, channel_watch, &started);
+    while (!failed && sem_wait(&started) != 0)
+        ;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return !failed && pthread_detach(thread) == 0;
 }

@@ -22,9 +22,9 @@ struct channel_record {
 };
 
 /* channel_open - take up the link; once.
- * memory, life  descriptors, kept; the end of `life` ends the process and its children
+ * memory, life, bell  descriptors, kept; the end of `life` ends the process and its children
  * errors   false with errno */
-bool channel_open(int memory, int life);
+bool channel_open(int memory, int life, int bell);
 
 /* channel_send - write a record, waiting for room.
  * returns  false: the link is gone, as in a child that the model forked */

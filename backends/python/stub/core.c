@@ -135,14 +135,14 @@ static PyObject *core_input(PyObject *self, PyObject *args, PyObject *keywords)
     return NULL;
 }
 
-/* open(memory, life) - take up the link that the server handed over, by descriptors. */
+/* open(memory, life, bell) - take up the link that the server handed over, by descriptors. */
 static PyObject *core_open(PyObject *self, PyObject *args)
 {
     (void)self;
-    int memory, life;
-    if (!PyArg_ParseTuple(args, "ii", &memory, &life))
+    int memory, life, bell;
+    if (!PyArg_ParseTuple(args, "iii", &memory, &life, &bell))
         return NULL;
-    if (!channel_open(memory, life))
+    if (!channel_open(memory, life, bell))
         return PyErr_SetFromErrno(PyExc_OSError);
     uint64_t word = (uint64_t)(uintptr_t)&core;
     channel_send(LINK_HELLO, word, &core, sizeof(void *));

@@ -1,6 +1,6 @@
 """A stub: the process in which one instance of a Python model runs. The server starts it; see docs/internals/python.md.
 
-Started as `python3 triton_python_backend_stub.py MEMORY LIFE`, descriptors both.
+Started as `python3 triton_python_backend_stub.py MEMORY LIFE BELL`, descriptors all.
 """
 
 import asyncio
@@ -215,7 +215,7 @@ def mind():
 
 
 def main():
-    core.open(*(int(each) for each in sys.argv[1:3]))
+    core.open(*(int(each) for each in sys.argv[1:4]))
     del sys.argv[1:]
     sys.argv[0] = ""
     model = Model()

@@ -73,8 +73,10 @@ static bool answer_fill(struct answer *a, TRITONSERVER_InferenceResponse *respon
     TRITONSERVER_ErrorDelete(TRITONSERVER_InferenceResponseOutputCount(response, &count));
     a->outputs = calloc(count + 1, sizeof *a->outputs);
     bool well = a->outputs != NULL;
-    for (; well && a->count < count; a->count++)
+    for (; well && a->count < count; a->count++) {
         well = answer_output_of(response, a->count, &a->outputs[a->count]);
+        a->bytes += a->outputs[a->count].bytes;
+    }
     return well;
 }
 

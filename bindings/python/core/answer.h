@@ -9,6 +9,7 @@ struct answer {
     char *message; /* NULL = no error */
     struct answer_output *outputs;
     uint32_t count;
+    size_t bytes; /* of all outputs */
 };
 
 /* answer_of - take what a response holds, and delete the response. Any thread, without the GIL.

@@ -8,8 +8,10 @@
 
 #include <stdlib.h>
 
-/* More responses of a request than this are not kept: the request is cancelled. */
-#define MOST_WAITING 65536u
+/* More responses of a request than this, or more of their bytes, are not kept while nobody takes
+ * them: the request is cancelled. One response may have any size. */
+#define MOST_WAITING       65536u
+#define MOST_WAITING_BYTES ((size_t)256 << 20)
 
 /* How often who waits looks whether a signal has come. */
 #define LOOK_NS 100000000
@@ -25,6 +27,7 @@ struct call {
     pthread_cond_t changed;
     struct answer *first, **last;
     unsigned waiting;
+    size_t waiting_bytes;
     bool final, released, left; /* left: by its object */
     bool lost;                  /* a response came and there was no room for it */
     struct call *next;          /* of those to bury */
@@ -93,6 +96,14 @@ static void call_told(struct call *c)
         call_die(c);
 }
 
+/* Caller holds the lock. */
+static bool call_has_room(const struct call *c, const struct answer *a)
+{
+    bool fits =
+        c->waiting_bytes < MOST_WAITING_BYTES && a->bytes <= MOST_WAITING_BYTES - c->waiting_bytes;
+    return !c->waiting || (c->waiting < MOST_WAITING && fits);
+}
+
 /* A response has come, on a thread of the server's. */
 static void call_responded(TRITONSERVER_InferenceResponse *response, const uint32_t flags,
                            void *userp)
@@ -100,11 +111,12 @@ static void call_responded(TRITONSERVER_InferenceResponse *response, const uint3
     struct call *c = userp;
     struct answer *a = response ? answer_of(response) : NULL;
     pthread_mutex_lock(&c->lock);
-    bool lost = (response && !a) || c->waiting == MOST_WAITING;
-    if (a && !lost && !c->left) {
+    bool lost = response && (!a || !call_has_room(c, a));
+    if (a && !lost && !c->lost && !c->left) {
         *c->last = a;
         c->last = &a->next;
         c->waiting++;
+        c->waiting_bytes += a->bytes;
         a = NULL;
     }
     bool cancel = lost && !c->lost && !(flags & TRITONSERVER_RESPONSE_COMPLETE_FINAL);
@@ -230,6 +242,7 @@ static struct answer *call_pop(struct call *c, bool *ret_end, bool *ret_lost)
     if (a) {
         c->first = a->next;
         c->waiting--;
+        c->waiting_bytes -= a->bytes;
         if (!c->first)
             c->last = &c->first;
     }

@@ -100,7 +100,11 @@ class Options(TypedDict, total=False):
     trace_config: Union[str, Sequence[str]]
     allow_client_shm: bool
     client_shm_byte_size: int
+    pinned_memory_pool_byte_size: int
+    cuda_memory_pool_byte_size: Union[str, Sequence[str]]
+    min_supported_compute_capability: Union[str, Sequence[str]]
     host_policy: Union[str, Sequence[str]]
+    model_load_gpu_limit: Union[str, Sequence[str]]
     allow_sagemaker: bool
     sagemaker_port: int
     sagemaker_safe_port_range: Union[str, Sequence[str]]

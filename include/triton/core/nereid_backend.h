@@ -52,6 +52,46 @@ TRITONBACKEND_ISPEC bool nereid_instance_inline_v1(TRITONBACKEND_ModelInstance *
  */
 extern TRITONBACKEND_ISPEC const uint32_t nereid_backend_fills_outputs_v1;
 
+/* Execution in two halves, for a backend whose work is done elsewhere, by another process for
+ * example: a network thread begins it, waits for other things as well, and ends it. So a small
+ * request needs no instance thread. A backend exports all four functions or none. The conditions
+ * of nereid_backend_inline_v1 apply as well. Calls for one instance stay serial, and between begin
+ * and its end none is for another batch. Decoupled models are executed as usual. */
+
+enum nereid_progress {
+    NEREID_PENDING, /* it goes on: look again when the bell has rung */
+    NEREID_ENDED,   /* every response was sent, every request released */
+    NEREID_BLOCKS,  /* the rest may block or take long: call finish on a thread that may wait */
+};
+
+/* nereid_instance_bell_v1 - the eventfd that is written to when there is something to look at.
+ * Called once, on the thread that made the instance, after TRITONBACKEND_ModelInstanceInitialize
+ * has succeeded. The server watches for writes (EPOLLET): nobody needs to read it. It may look once
+ * more than it was written to, and it does not look while no batch is under way.
+ *
+ * returns  owned by the instance, open until it is finalized. -1: call Execute of this instance on
+ *          a thread of its own
+ */
+TRITONBACKEND_ISPEC int nereid_instance_bell_v1(TRITONBACKEND_ModelInstance *instance);
+
+/* nereid_instance_begin_v1 - begin to execute a batch. Must not block.
+ *
+ * requests  as for TRITONBACKEND_ModelInstanceExecute; the array stays valid until the end
+ * returns   false: nothing was done, and the batch is given to TRITONBACKEND_ModelInstanceExecute
+ *           on another thread
+ */
+TRITONBACKEND_ISPEC bool nereid_instance_begin_v1(TRITONBACKEND_ModelInstance *instance,
+                                                  TRITONBACKEND_Request **requests, uint32_t count);
+
+/* nereid_instance_look_v1 - send what has come of the batch that was begun. Must not block. */
+TRITONBACKEND_ISPEC enum nereid_progress
+nereid_instance_look_v1(TRITONBACKEND_ModelInstance *instance);
+
+/* nereid_instance_finish_v1 - wait for the end of the batch that was begun, whatever may become
+ * of it. Blocks. The server calls it, on another thread, after NEREID_BLOCKS, and when it does
+ * not want to wait on a network thread any longer. */
+TRITONBACKEND_ISPEC void nereid_instance_finish_v1(TRITONBACKEND_ModelInstance *instance);
+
 #ifdef __cplusplus
 }
 #endif

@@ -17,9 +17,6 @@
 
 #include <string.h>
 
-/* The largest request of the control plane. */
-#define MAX_REQUEST_BYTES ((size_t)1 << 20)
-
 /* A reply with its bytes in one piece of memory. */
 struct packed {
     struct h2_reply reply; /* first */
@@ -113,11 +110,6 @@ static bool holds_zero(const ProtobufCMessageDescriptor *type, const uint8_t *da
 ProtobufCMessage *grpc_control_unpack(struct grpc_stream *s, const ProtobufCMessageDescriptor *type,
                                       const uint8_t *data, size_t len)
 {
-    if (len > MAX_REQUEST_BYTES) {
-        grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED,
-                        "the request is larger than this method takes");
-        return NULL;
-    }
     ProtobufCMessage *m = protobuf_c_message_unpack(type, NULL, len, data);
     bool valid = m && grpc_control_valid_strings(m);
     if (valid && !holds_zero(type, data, len))

@@ -12,6 +12,7 @@
 #include "infer/request.h"
 #include "infer/response.h"
 #include "metrics/front_metrics.h"
+#include "metrics/recent.h"
 #include "net/access.h"
 #include "regions/regions_lend.h"
 #include "serve/version.h"
@@ -52,6 +53,12 @@ static bool grpc_infer_read_message(struct grpc_stream *s, const uint8_t *data, 
     return false;
 }
 
+/* Keeps what an inference is answered with for the live page. */
+static void note_failure(const struct grpc_stream *s, uint32_t model, const struct err *e)
+{
+    recent_request(s->conn->home->worker->server->recent, model, err_message(e));
+}
+
 /* Answers a unary call with its response, which is taken over; NULL = there was none. */
 static void answer_unary(struct grpc_stream *s, const struct grpc_call *call, struct response *r)
 {
@@ -64,6 +71,7 @@ static void answer_unary(struct grpc_stream *s, const struct grpc_call *call, st
     else
         e = grpc_infer_response(r, call->classes, &reply);
     if (e) {
+        note_failure(s, s->model, e);
         response_free(r);
         grpc_answer_fail(s, e);
         return;
@@ -195,6 +203,7 @@ void grpc_infer_unary(struct grpc_stream *s, const uint8_t *data, size_t len, st
     arena_fini(&in.arena);
     if (e) {
         grpc_infer_log_failure(&in.pb, e);
+        note_failure(s, s->model, e);
         grpc_stream_release(s, call);
         grpc_answer_fail(s, e);
     }
@@ -261,6 +270,7 @@ static void count_failed(const struct grpc_stream *s, uint32_t model, const stru
     front_metrics_failed(s->conn->home->metrics,
                          grpc_method_route(s->conn->home->service, s->method), model,
                          status_grpc(err_code(e)));
+    note_failure(s, model, e);
 }
 
 /* Makes the message with an error. If there is no room even for that, the call is ended and NULL

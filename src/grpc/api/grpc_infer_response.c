@@ -163,7 +163,7 @@ static struct err *grpc_infer_response_check_outputs(struct response *r,
 {
     bool batched = r->request->config->max_batch_size > 0;
     for (struct tensor_output *o = r->outputs; o; o = o->next) {
-        if (o->memory == BUF_MEMORY_GPU)
+        if (o->memory == BUF_MEMORY_GPU && !o->placed)
             return err_new(STATUS_UNSUPPORTED, "output '%s' lies in GPU memory", o->name);
         for (const struct grpc_infer_classes *c = classes; c; c = c->next) {
             if (strcmp(c->output, o->name) != 0)

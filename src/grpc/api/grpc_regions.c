@@ -1,7 +1,6 @@
 #include "grpc/api/grpc_regions.h"
 
 #include "base/mem.h"
-#include "codec/pb_utf8.h"
 #include "grpc/api/grpc_control.h"
 #include "grpc/grpc_conn.h"
 #include "proto/grpc_service.pb-c.h"
@@ -23,18 +22,6 @@ static struct regions *grpc_regions_of(const struct grpc_stream *s)
 static struct regions_name as_region_name(const char *text)
 {
     return (struct regions_name){text, strlen(text)};
-}
-
-/* Registered over HTTP they may be anything. */
-static struct err *check_texts(struct region **list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!pb_utf8_valid(list[i]->name, strlen(list[i]->name)) ||
-            !pb_utf8_valid(list[i]->key, strlen(list[i]->key)))
-            return err_new(STATUS_INTERNAL,
-                           "the name or the key of a shared memory region is not UTF-8: HTTP tells "
-                           "of it");
-    return NULL;
 }
 
 /* A region in the answer, with what it is made of. */
@@ -79,8 +66,6 @@ void grpc_regions_status(struct grpc_stream *s, const uint8_t *data, size_t len,
     size_t count = 0;
     struct err *e = regions_list(grpc_regions_of(s), as_region_name(in->name), &list, &count);
     protobuf_c_message_free_unpacked(m, NULL);
-    if (!e)
-        e = check_texts(list, count);
     if (e)
         grpc_control_answer(s, e, NULL);
     else

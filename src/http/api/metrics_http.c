@@ -48,7 +48,7 @@ static void metrics_http_serve(struct http_exchange *x, struct http_message *m)
         http_exchange_fault(x, 404, "Not Found");
         return;
     }
-    if (m->head->method != HTTP1_GET && m->head->method != HTTP1_HEAD_METHOD) {
+    if (!http1_reads(m->head->method)) {
         http_exchange_fault(x, 405, "Method Not Allowed");
         return;
     }

@@ -68,7 +68,7 @@ static struct http_route models_route(const struct http1_head *head)
     const size_t prefix = sizeof(MODELS) - 1;
     size_t len = clouds_path(head).len;
     const char *name = head->url + prefix + 1;
-    bool get = head->method == HTTP1_GET;
+    bool get = http1_reads(head->method);
     if (len < prefix || memcmp(head->url, MODELS, prefix) != 0)
         return r;
     if (len == prefix || (len == prefix + 1 && name[-1] == '/')) {

@@ -6,9 +6,11 @@
 #include "http/api/http_route.h"
 #include "http/http_exchange.h"
 #include "http/http_shard.h"
+#include "http/live/live_errors.h"
 #include "http/live/live_files.h"
 #include "http/live/live_numbers.h"
 #include "metrics/front_metrics.h"
+#include "server/server.h"
 #include "server/worker.h"
 
 #include <string.h>
@@ -16,9 +18,11 @@
 enum live_route {
     LIVE_ROUTE_FILE = HTTP_ROUTE_COUNT, /* what all may see: it says nothing about the server */
     LIVE_ROUTE_NUMBERS,
+    LIVE_ROUTE_ERRORS,
 };
 
 #define NUMBERS_PATH "/nereid/live"
+#define ERRORS_PATH  "/nereid/errors"
 
 /* The path of a request, without its query. Most requests are for models. */
 static size_t live_path_len(const struct http1_head *head)
@@ -37,6 +41,8 @@ static struct http_route live_http_route(const struct http_front *f, struct http
         return (struct http_route){.kind = LIVE_ROUTE_FILE};
     if (len == sizeof(NUMBERS_PATH) - 1 && memcmp(head->url, NUMBERS_PATH, len) == 0)
         return (struct http_route){.kind = LIVE_ROUTE_NUMBERS};
+    if (len == sizeof(ERRORS_PATH) - 1 && memcmp(head->url, ERRORS_PATH, len) == 0)
+        return (struct http_route){.kind = LIVE_ROUTE_ERRORS};
     return http_api_service.route(f, head);
 }
 
@@ -46,6 +52,8 @@ static enum options_category live_http_category(const struct http_route *route)
         return OPTIONS_CATEGORY_OPEN;
     if (route->kind == LIVE_ROUTE_NUMBERS)
         return OPTIONS_CATEGORY_STATISTICS;
+    if (route->kind == LIVE_ROUTE_ERRORS)
+        return OPTIONS_CATEGORY_LOGGING;
     return http_api_service.category(route);
 }
 
@@ -73,7 +81,7 @@ static void live_http_serve(struct http_exchange *x, struct http_message *m)
         http_api_service.serve(x, m);
         return;
     }
-    if (m->head->method != HTTP1_GET && m->head->method != HTTP1_HEAD_METHOD) {
+    if (!http1_reads(m->head->method)) {
         http_exchange_fault(x, 405, "Method Not Allowed");
         return;
     }
@@ -81,10 +89,13 @@ static void live_http_serve(struct http_exchange *x, struct http_message *m)
         live_files_answer(x, live_files_find(m->head->url, live_path_len(m->head)));
         return;
     }
+    struct server *server = x->shard->front->server;
     struct http_route_part model = model_asked(m->head);
     size_t len;
-    char *text = live_numbers_new(x->shard->front->server, &x->shard->worker->view,
-                                  m->head->url + model.at, model.len, &len);
+    char *text = m->route->kind == LIVE_ROUTE_ERRORS
+                     ? live_errors_new(server->recent, &len)
+                     : live_numbers_new(server, &x->shard->worker->view, m->head->url + model.at,
+                                        model.len, &len);
     x->extra = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n";
     http_exchange_text(x, 200, HTTP_JSON, text, len);
 }
@@ -94,6 +105,7 @@ static const struct front_metrics_route routes[] = {
 #include "http/api/http_route.def"
     [LIVE_ROUTE_FILE] = {"page", -1},
     [LIVE_ROUTE_NUMBERS] = {"live_numbers", -1},
+    [LIVE_ROUTE_ERRORS] = {"live_errors", -1},
 };
 static const struct front_metrics_kind metrics = {
     .protocol = "http", .routes = routes, .route_count = sizeof(routes) / sizeof(*routes)};
@@ -104,6 +116,7 @@ const struct http_service live_http_service = {
     .route = live_http_route,
     .category = live_http_category,
     .admit = live_http_admit,
-    .tells = HTTP_ROUTE_TELLS | 1u << LIVE_ROUTE_FILE | 1u << LIVE_ROUTE_NUMBERS,
+    .tells = HTTP_ROUTE_TELLS | 1u << LIVE_ROUTE_FILE | 1u << LIVE_ROUTE_NUMBERS |
+             1u << LIVE_ROUTE_ERRORS,
     .serve = live_http_serve,
 };

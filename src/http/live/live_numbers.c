@@ -7,6 +7,7 @@
 #include "codec/json_out.h"
 #include "infer/stats.h"
 #include "metrics/metrics_page.h"
+#include "metrics/recent.h"
 #include "os/clock.h"
 #include "serve/runner.h"
 #include "serve/scheduler.h"
@@ -149,10 +150,11 @@ static void live_numbers_put(struct strbuf *to, struct server *s, struct table_v
                                         [OPTIONS_CONTROL_EXPLICIT] = "explicit"};
     strbuf_printf(to,
                   "{\"generation\":%" PRIu64 ",\"now_ms\":%" PRIu64 ",\"started_ms\":%" PRIu64
-                  ",\"ready\":%s,\"control\":\"%s\",\"budget\":[%zu,%zu],\"left_out\":%" PRIu32,
+                  ",\"ready\":%s,\"control\":\"%s\",\"budget\":[%zu,%zu],\"left_out\":%" PRIu32
+                  ",\"errors\":%" PRIu64,
                   view->generation, clock_wall_ns() / 1000000, s->start_wall_ns / 1000000,
                   server_ready(s, view) ? "true" : "false", modes[s->options->control_mode],
-                  budget_in_use(), budget_limit(), n->left_out);
+                  budget_in_use(), budget_limit(), n->left_out, recent_noted(s->recent));
     strbuf_puts(to, ",\"total\":[");
     put_sums(to, &n->total);
     strbuf_puts(to, "],\"failures\":{");

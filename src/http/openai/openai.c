@@ -162,12 +162,17 @@ static void tell_ready(struct http_exchange *x)
     http_exchange_static(x, ready ? 200 : 503, NULL, NULL, 0);
 }
 
+static bool fits(enum openai_route kind, enum http1_method method)
+{
+    return rows[kind].method == method || (rows[kind].method == HTTP1_GET && http1_reads(method));
+}
+
 static void openai_serve(struct http_exchange *x, struct http_message *m)
 {
     const struct openai *o = x->shard->front->own;
     enum openai_route kind = m->route->kind;
     x->route = (uint8_t)kind;
-    if (kind != OPENAI_ROUTE_UNKNOWN && m->head->method != rows[kind].method) {
+    if (kind != OPENAI_ROUTE_UNKNOWN && !fits(kind, m->head->method)) {
         http_exchange_fault(x, 405, "Method Not Allowed");
         return;
     }

@@ -1,5 +1,6 @@
 #include "http/openai/openai_fill.h"
 
+#include "base/map.h"
 #include "base/strbuf.h"
 #include "http/api/http_generate_map.h"
 #include "http/api/http_infer_input.h"
@@ -16,7 +17,8 @@
 #define WRITE_FACTOR 8u
 #define WRITE_MORE   ((size_t)65536)
 
-/* The most bytes of all parameters together. */
+/* The most parameters, and the most bytes of all together. */
+#define PARAMETERS_MOST  1024u
 #define PARAMETERS_BYTES ((size_t)1 << 20)
 
 struct openai_filling {
@@ -290,10 +292,26 @@ static bool is_plain(const char *name, size_t len)
     return len > 0;
 }
 
+/* A name counts once, with its first value, as wherever a member is looked up by its name. */
+static struct err *put_once(struct openai_filling *f, const char *name, yyjson_val *v,
+                            struct map *seen, struct strbuf *to)
+{
+    if (map_get(seen, name, strlen(name)))
+        return NULL;
+    f->param = name;
+    if (seen->count == PARAMETERS_MOST)
+        return err_new(STATUS_INVALID_ARG, "expected at most %u parameters besides the texts",
+                       PARAMETERS_MOST);
+    map_put(seen, name, strlen(name), v);
+    return put_openai_parameter(f, name, v, to);
+}
+
 static struct err *fill_openai_parameters(struct openai_filling *f, const struct model_io *io)
 {
     struct strbuf text = STRBUF_INIT;
+    struct map seen = MAP_INIT;
     struct err *e = NULL;
+    yyjson_val *most = under_either_name(f, "max_completion_tokens");
     size_t i, n;
     yyjson_val *key, *v;
     strbuf_putc(&text, '{');
@@ -303,14 +321,19 @@ static struct err *fill_openai_parameters(struct openai_filling *f, const struct
         if (e || yyjson_is_null(v) || !is_plain(name, yyjson_get_len(key)) ||
             is_apart(f->call->map, name))
             continue;
-        bool most = strcmp(name, "max_completion_tokens") == 0;
-        if (most || strcmp(name, "max_tokens") != 0 || !member_of(f, "max_completion_tokens"))
-            e = put_openai_parameter(f, most ? "max_tokens" : name, v, &text);
+        bool is_most =
+            strcmp(name, "max_tokens") == 0 || strcmp(name, "max_completion_tokens") == 0;
+        if (!is_most)
+            e = put_once(f, name, v, &seen, &text);
+        else if (most)
+            e = put_once(f, "max_tokens", most, &seen, &text);
     }
     strbuf_putc(&text, '}');
-    f->param = "parameters";
-    if (!e)
+    map_fini(&seen);
+    if (!e) {
+        f->param = "parameters";
         e = fill_one_text(f, io, strbuf_str(&text), text.len);
+    }
     strbuf_fini(&text);
     return e;
 }

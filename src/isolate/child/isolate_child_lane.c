@@ -5,6 +5,7 @@
 #include "infer/response.h"
 #include "infer/stats.h"
 #include "model/config.h"
+#include "os/dl_pages.h"
 #include "os/packet.h"
 #include "os/thread.h"
 #include "plugin/host_policy.h"
@@ -112,6 +113,7 @@ static struct err *begin_instance(struct isolate_child_lane *lane, struct isolat
     lane->instance->reports = &isolate_child_request_reports;
     lane->instance->reports_to = child;
     isolate_child_lane_put_usage(child, &lane->instance->usage);
+    dl_pages_forget();
     return NULL;
 }
 

@@ -30,12 +30,24 @@ void h2_peer_options(nghttp2_option *o)
     nghttp2_option_set_stream_reset_rate_limit(o, 1000, 200);
 }
 
-nghttp2_session *h2_peer_session(const struct h2_peer_limits *limits,
+void h2_peer_session_free(nghttp2_session *session)
+{
+    if (!session)
+        return;
+    nghttp2_session_del(session);
+    budget_release(H2_PEER_SESSION_BYTES);
+}
+
+/* The library ends the connection of a client that opens a stream too many, which is to be
+ * refused alone (RFC 9113, 5.1.2). So it knows of no limit, and `announce` tells the client. */
+#define NO_LIMIT INT32_MAX
+
+nghttp2_session *h2_peer_session(struct h2_peer *p, const struct h2_peer_limits *limits,
                                  const nghttp2_session_callbacks *callbacks,
                                  const nghttp2_option *options, void *user)
 {
     const nghttp2_settings_entry settings[] = {
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits->streams},
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, NO_LIMIT},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits->window_bytes},
         {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, limits->frame_bytes},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits->header_bytes},
@@ -44,12 +56,33 @@ nghttp2_session *h2_peer_session(const struct h2_peer_limits *limits,
     nghttp2_session *made;
     if (nghttp2_session_server_new2(&made, callbacks, user, options) != 0)
         return NULL;
+    p->most = limits->streams;
+    budget_charge_anyway(H2_PEER_SESSION_BYTES);
     if (nghttp2_submit_settings(made, NGHTTP2_FLAG_NONE, settings,
                                 sizeof(settings) / sizeof(*settings)) == 0 &&
         nghttp2_session_set_local_window_size(made, NGHTTP2_FLAG_NONE, 0, INT32_MAX) == 0)
         return made;
-    nghttp2_session_del(made);
+    h2_peer_session_free(made);
     return NULL;
+}
+
+static void put_u32(uint8_t *to, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        to[i] = (uint8_t)(v >> (24 - 8 * i));
+}
+
+#define SETTING_BYTES 6u /* in a frame: its name in two, its value in four */
+
+/* Puts the number of streams into the session's SETTINGS, which were just copied. */
+static void announce(struct h2_peer *p, uint8_t *frame, size_t n)
+{
+    if (frame[3] != NGHTTP2_SETTINGS || (frame[4] & NGHTTP2_FLAG_ACK))
+        return;
+    p->announced = true;
+    for (size_t at = H2_PEER_HEAD_BYTES; at + SETTING_BYTES <= n; at += SETTING_BYTES)
+        if (frame[at] == 0 && frame[at + 1] == NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+            put_u32(frame + at + 2, p->most);
 }
 
 bool h2_peer_take(struct h2_peer *p, nghttp2_session *session, const void *data, size_t n)
@@ -65,7 +98,8 @@ bool h2_peer_take(struct h2_peer *p, nghttp2_session *session, const void *data,
     return used >= 0;
 }
 
-bool h2_peer_gather(nghttp2_session *session, struct h2_out *out, struct h2_batch *b)
+bool h2_peer_gather(struct h2_peer *p, nghttp2_session *session, struct h2_out *out,
+                    struct h2_batch *b)
 {
     while (h2_out_has_room(b)) {
         const uint8_t *frame;
@@ -74,7 +108,10 @@ bool h2_peer_gather(nghttp2_session *session, struct h2_out *out, struct h2_batc
             return false;
         if (n == 0)
             break;
+        uint8_t *copy = b->bytes + b->used;
         h2_out_copy(out, b, frame, (size_t)n);
+        if (!p->announced)
+            announce(p, copy, (size_t)n);
     }
     return true;
 }
@@ -108,6 +145,19 @@ int h2_peer_sent(struct h2_peer *p, nghttp2_session *session, const nghttp2_fram
     /* Pings overtake waiting frames, so this one is only submitted after the GOAWAY was sent. */
     if (frame->hd.type == NGHTTP2_GOAWAY && p->retiring && !p->said_goodbye)
         nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, goodbye_ping);
+    return 0;
+}
+
+bool h2_peer_full(const struct h2_peer *p)
+{
+    return p->streams >= p->most;
+}
+
+int h2_peer_refuse(struct h2_peer *p, nghttp2_session *session, int32_t id)
+{
+    if (++p->frames.trifles > H2_FRAMES_TRIFLES_MAX)
+        return h2_peer_expel(p, session, "too_many_streams");
+    nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
     return 0;
 }
 

@@ -22,6 +22,7 @@ struct tls {
     const struct options_tls *options;
     struct tls_protocols protocols;
     struct stamp_watch watch;
+    int64_t not_after; /* seconds since 1970; 0 = the end of the certificate was told */
     struct mutex lock; /* rank LEAF; guards context */
     void *context;
 };
@@ -88,19 +89,29 @@ static void tls_put_day(int64_t seconds, char to[32])
     strftime(to, 32, "%Y-%m-%d %H:%M:%S UTC", &at);
 }
 
-static void tls_warn_of_dates(const struct tls *t, const struct tls_abi_setup *s)
+static void tls_warn_of_end(struct tls *t)
 {
     char day[32];
-    int64_t now = (int64_t)time(NULL);
-    tls_put_day(now > s->not_after ? s->not_after : s->not_before, day);
-    if (now > s->not_after)
-        LOG_WARN("option --%s-server-cert: the certificate in '%s' has expired on %s: clients that "
-                 "check it will not connect",
-                 t->front, t->options->cert, day);
-    else if (now < s->not_before)
-        LOG_WARN("option --%s-server-cert: the certificate in '%s' is not valid before %s: clients "
-                 "that check it will not connect",
-                 t->front, t->options->cert, day);
+    if (!t->not_after || (int64_t)time(NULL) <= t->not_after)
+        return;
+    tls_put_day(t->not_after, day);
+    t->not_after = 0;
+    LOG_WARN("option --%s-server-cert: the certificate in '%s' has expired on %s: clients that "
+             "check it will not connect",
+             t->front, t->options->cert, day);
+}
+
+static void tls_warn_of_dates(struct tls *t, const struct tls_abi_setup *s)
+{
+    char day[32];
+    t->not_after = s->not_after;
+    tls_warn_of_end(t);
+    if ((int64_t)time(NULL) >= s->not_before)
+        return;
+    tls_put_day(s->not_before, day);
+    LOG_WARN("option --%s-server-cert: the certificate in '%s' is not valid before %s: clients "
+             "that check it will not connect",
+             t->front, t->options->cert, day);
 }
 
 static struct err *tls_setup_error(const struct tls *t, const struct tls_abi_setup *s)
@@ -201,10 +212,11 @@ void tls_look(struct tls *t, bool now)
 {
     if (!t)
         return;
+    tls_warn_of_end(t);
     if (!stamp_watch_due(&t->watch, tls_stamp(t), now))
         return;
     struct err *e = tls_load(t);
-    if (e)
+    if (stamp_watch_read(&t->watch, e))
         LOG_ERROR("TLS: %s goes on with the certificate that it has: %s", t->front, err_message(e));
     err_free(e);
 }

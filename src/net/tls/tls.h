@@ -22,14 +22,15 @@ struct tls_protocols {
  * o        borrowed until tls_free
  * ret      NULL if the options do not ask for TLS
  * errors   INVALID_ARG, NOT_FOUND and so on, which name the option, the file and the problem. A
- *          certificate that has expired, or is not valid yet, gives a warning
+ *          certificate that has expired, or is not valid yet, or such an authority behind it in
+ *          the file, gives a warning
  * Blocks. */
 struct err *tls_new(const char *front, const struct options_tls *o,
                     const struct tls_protocols *protocols, struct tls **ret);
 
 /* tls_look - read the files again if they have changed, and have not changed since the last
  * look. New connections then use them. If they cannot be used, a log line says why, and nothing
- * changes. Blocks: one thread, not a loop. NULL is fine.
+ * changes; each look tries again then. Blocks: one thread, not a loop. NULL is fine.
  * now  do not wait for the next look */
 void tls_look(struct tls *t, bool now);
 

@@ -40,8 +40,8 @@ struct tls_abi_setup {
     /* Results: */
     enum tls_abi_part part;        /* set if no context was made */
     char text[TLS_ABI_TEXT_BYTES]; /* the problem; on success the subject of the certificate */
-    int64_t not_before;            /* of the server's certificate, seconds since 1970 */
-    int64_t not_after;
+    int64_t not_before;            /* all certificates of `cert` are valid then, ... */
+    int64_t not_after;             /* ... until then; seconds since 1970 */
 };
 
 enum tls_abi_protocol {

@@ -181,6 +181,11 @@ ssize_t tls_conn_write(struct tls_conn *t, const struct iovec *pieces, int count
     return t->session ? look_at(t, t->abi->write(t->session, pieces, count)) : 0;
 }
 
+bool tls_conn_established(const struct tls_conn *t)
+{
+    return t->session && t->session->established;
+}
+
 void tls_conn_goodbye(struct tls_conn *t)
 {
     if (t->session)
@@ -197,7 +202,7 @@ void tls_conn_note(int fd, const char *front)
 uint32_t tls_conn_events(const struct tls_conn *t, uint32_t wanted)
 {
     const struct tls_abi_session *s = t->session;
-    if (!s || !s->established) /* before that only the handshake writes */
+    if (!tls_conn_established(t)) /* before that only the handshake writes */
         wanted &= ~(uint32_t)EPOLLOUT;
     if (s && (s->wants_out || (s->holds && (wanted & EPOLLIN))))
         wanted |= EPOLLOUT;

@@ -59,6 +59,9 @@ ssize_t tls_conn_read(struct tls_conn *t, void *to, size_t n);
 ssize_t tls_conn_write(struct tls_conn *t, const struct iovec *pieces, int count);
 ssize_t tls_conn_read_pieces(struct tls_conn *t, const struct iovec *pieces, int count);
 
+/* tls_conn_established - true if the handshake has ended; before that nothing can be written. */
+bool tls_conn_established(const struct tls_conn *t);
+
 /* tls_conn_goodbye - nothing more will be written. */
 void tls_conn_goodbye(struct tls_conn *t);
 

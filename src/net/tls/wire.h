@@ -34,6 +34,12 @@ static inline void wire_note_tls(int fd, const void *data, const char *front)
         tls_conn_note(fd, front);
 }
 
+/* wire_can_write - false during a handshake. */
+static inline bool wire_can_write(const struct tls_conn *t)
+{
+    return WIRE_PLAIN_(t) || tls_conn_established(t);
+}
+
 /* wire_end - nothing more will be written; the peer may still send. */
 static inline void wire_end(int fd, struct tls_conn *t)
 {

@@ -22,7 +22,7 @@ static int open_at(const char *path, int flags)
         errno = EMFILE;
         return -1;
     }
-    return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 }
 
 struct err *disk_make_dirs(const char *path)
@@ -81,6 +81,10 @@ static struct err *open_locked(const char *path, bool wait, int *ret_fd)
             return why == EWOULDBLOCK ? NULL : err_errno(why, "locking '%s'", path);
         }
         if (fstat(fd, &locked) == 0 && lstat(path, &named) == 0 && named.st_ino == locked.st_ino) {
+            if (!S_ISREG(locked.st_mode)) {
+                close(fd);
+                return err_new(STATUS_INVALID_ARG, "'%s' is not a regular file", path);
+            }
             *ret_fd = fd;
             return NULL;
         }
@@ -234,6 +238,17 @@ struct err *disk_sync(int fd)
 {
     if (fdatasync(fd) != 0)
         return err_errno(errno, "writing a file to its disk");
+    return NULL;
+}
+
+struct err *disk_hide(int fd)
+{
+    struct stat st;
+    bool known = fstat(fd, &st) == 0;
+    if (known && (st.st_uid != geteuid() || !(st.st_mode & 077)))
+        return NULL;
+    if (fault_hit() ? (errno = EIO, true) : !known || fchmod(fd, 0600) != 0)
+        return err_errno(errno, "keeping a file from other users");
     return NULL;
 }
 

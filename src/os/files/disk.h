@@ -36,6 +36,7 @@ struct err *disk_link(const char *from, const char *to);
 
 /* disk_open_part - open a file for writing in pieces, make it if needed, and lock it. *ret_fd is
  * -1 if somebody else has locked it.
+ * errors  INVALID_ARG if it is not a regular file
  * disk_close - close and unlock it. */
 struct err *disk_open_part(const char *path, int *ret_fd);
 void disk_close(int fd);
@@ -51,6 +52,9 @@ struct err *disk_read_at(int fd, void *data, size_t len, uint64_t at, size_t *re
 
 /* disk_sync - make what was written survive a power loss. */
 struct err *disk_sync(int fd);
+
+/* disk_hide - keep other users from the file (mode 0600) if it belongs to this user. */
+struct err *disk_hide(int fd);
 
 /* disk_seal - make the file read-only. */
 void disk_seal(int fd);

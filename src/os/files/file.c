@@ -135,10 +135,21 @@ char *file_absolute(const char *path)
     return mem_strdup(realpath(path, resolved) ? resolved : path);
 }
 
+static bool file_is_pipe(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
 struct err *file_append(const char *path, int *ret_fd)
 {
-    int fd = fault_hit() ? (errno = EMFILE, -1)
-                         : open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+    static const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    int fd = fault_hit() ? (errno = EMFILE, -1) : open(path, flags, 0644);
+    if (fd < 0 && errno == ENXIO && file_is_pipe(path))
+        return err_new(STATUS_INVALID_ARG,
+                       "opening '%s': expected a reader of this named pipe, found none: start the "
+                       "reader first",
+                       path);
     if (fd < 0)
         return err_errno(errno, "opening '%s'", path);
     *ret_fd = fd;

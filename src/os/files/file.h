@@ -32,8 +32,9 @@ struct file_list {
 struct err *file_list_dir(const char *path, size_t max, struct file_list *ret);
 void file_list_fini(struct file_list *l);
 
-/* file_append - open a file for appending; make it if it does not exist.
- * ret_fd  close-on-exec; owned by the caller */
+/* file_append - open a file for appending; make it if it does not exist. Waits for nobody.
+ * ret_fd  close-on-exec; writing to a pipe does not wait; owned by the caller
+ * errors  INVALID_ARG for a named pipe that nobody reads; else those of the system */
 struct err *file_append(const char *path, int *ret_fd);
 
 /* file_append_look - whether file_append would succeed; changes nothing.

@@ -159,15 +159,26 @@ struct err *stamp_parts(const char *path, stamp_part_fn *part_of, void *owner)
 uint64_t stamp_file(const char *path)
 {
     struct stat st;
-    return stat(path, &st) == 0 ? stamp_of_file(1, &st) : 0;
+    if (stat(path, &st) != 0)
+        return 0;
+    uint64_t h = mix_number(stamp_of_file(1, &st), (uint64_t)st.st_ctim.tv_sec);
+    return mix_number(h, (uint64_t)st.st_ctim.tv_nsec); /* changes with the owner and the mode */
 }
 
 bool stamp_watch_due(struct stamp_watch *w, uint64_t stamp, bool now)
 {
     bool at_rest = stamp == w->seen;
     w->seen = stamp;
-    if (!now && (!at_rest || stamp == w->used))
+    if (!now && (!at_rest || (stamp == w->used && !w->told)))
         return false;
     w->used = stamp;
     return true;
+}
+
+bool stamp_watch_read(struct stamp_watch *w, const struct err *e)
+{
+    uint64_t before = w->told;
+    const char *text = e ? err_message(e) : "";
+    w->told = e ? stamp_mix(1, text, strlen(text)) | 1 : 0;
+    return e && w->told != before;
 }

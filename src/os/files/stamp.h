@@ -27,16 +27,24 @@ typedef uint64_t *stamp_part_fn(void *owner, const char *name, bool is_dir);
  * errors  as stamp_directory; some parts may have been changed then */
 struct err *stamp_parts(const char *path, stamp_part_fn *part_of, void *owner);
 
-/* stamp_file - the stamp of one file; 0 if it cannot be read. Follows symbolic links. */
+/* stamp_file - the stamp of one file, of its owner and mode too; 0 if it cannot be read. Follows
+ * symbolic links. */
 uint64_t stamp_file(const char *path);
 
-/* Files that are read again after they have changed. */
+/* Files that are read again after they have changed. Begins with zeros. */
 struct stamp_watch {
     uint64_t used; /* when they were last read, even if they could not be used */
     uint64_t seen; /* at the last look */
+    uint64_t told; /* which error the last reading ended with; 0 = none */
 };
 
 /* stamp_watch_due - note the stamp of a look.
  * now      they are read even if they are the same, or are being written
- * returns  true if they must be read: they have changed, and not since the look before */
+ * returns  true if they must be read: they have changed, or the last reading failed, which need
+ *          not lie in the files; and they have not changed since the look before */
 bool stamp_watch_due(struct stamp_watch *w, uint64_t stamp, bool now);
+
+/* stamp_watch_read - note how the reading ended. Returns true if it failed and not with the same
+ * words as the last time: then it must be told.
+ * e  borrowed; NULL = well */
+bool stamp_watch_read(struct stamp_watch *w, const struct err *e);

@@ -128,6 +128,13 @@ void check_repositories(const struct check_settings *s, struct check_report *ret
             check_add_error(&c, "", s->paths[p], e, "name a directory of model directories");
             continue;
         }
+        if (local_look(s->paths[p]) == LOCAL_MODEL) {
+            check_add(&c, "", s->paths[p],
+                      "this looks like the directory of one model, not like a repository",
+                      "name the directory above it, in which each model has a directory");
+            local_names_fini(&names);
+            continue;
+        }
         if (!names.count)
             check_add(&c, "", s->paths[p], "there is no model in it",
                       "make a directory for each model: MODEL/1/ with the model's file in it");

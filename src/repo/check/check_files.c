@@ -16,6 +16,7 @@
 #include "repo/load/load_labels.h"
 #include "serve/features.h"
 #include "serve/version.h"
+#include "repo/load/load.h"
 #include "repo/load/local.h"
 
 #include <inttypes.h>
@@ -178,7 +179,8 @@ static void check_warmup(const struct subject *s, const Inference__ModelConfig *
 
 static void check_groups(const struct subject *s, Inference__ModelConfig *p)
 {
-    struct config_groups_machine machine = {0};
+    struct config_groups_machine machine;
+    load_machine(p, NULL, &machine);
     config_groups_fill(p, &machine);
     struct err *e = config_groups_check(p, &machine);
     if (e)

@@ -1,6 +1,7 @@
 #include "repo/load/load.h"
 
 #include "base/mem.h"
+#include "gpu/gpu.h"
 #include "model/config.h"
 #include "model/config_check.h"
 #include "model/config_fill.h"
@@ -75,13 +76,29 @@ struct err *load_check_config(const struct load_context *c, const char *name, co
     return e;
 }
 
+void load_machine(const struct Inference__ModelConfig *proto, const struct attribute *said,
+                  struct config_groups_machine *ret)
+{
+    *ret = (struct config_groups_machine){0};
+    if (said) {
+        ret->wishes = said->wishes;
+        ret->wish_count = said->wish_count;
+    }
+    if (!config_groups_ask(proto, ret->wishes, ret->wish_count))
+        return;
+    const struct gpu_list *gpus = gpu_look();
+    ret->gpus = gpus->usable;
+    ret->gpu_count = gpus->usable_count;
+    ret->min_compute_capability = gpus->least;
+}
+
 /* Completes and checks once more what the backend left, and publishes it with the version. */
 static struct err *finish_config(struct plugin_model *m, const char *name,
                                  struct model_config **ret)
 {
     config_fill_defaults(m->proto, name);
-    const struct attribute *said = &m->backend->attributes;
-    struct config_groups_machine machine = {.wishes = said->wishes, .wish_count = said->wish_count};
+    struct config_groups_machine machine;
+    load_machine(m->proto, &m->backend->attributes, &machine);
     config_groups_fill(m->proto, &machine);
     struct err *e = config_groups_check(m->proto, &machine);
     if (!e)
@@ -127,8 +144,8 @@ static struct err *load_initialize(const struct load_context *c, const char *nam
                         wait, &backend);
     if (e || !backend)
         return e;
-    struct config_groups_machine machine = {.wishes = backend->attributes.wishes,
-                                            .wish_count = backend->attributes.wish_count};
+    struct config_groups_machine machine;
+    load_machine(*proto, &backend->attributes, &machine);
     config_groups_fill(*proto, &machine);
     struct plugin_model *m =
         model_new(backend, name, number, model_dir, *proto, c->auto_complete, c->server);

@@ -7,7 +7,9 @@
 #include <stdint.h>
 
 struct Inference__ModelConfig;
+struct attribute;
 struct backend_registry;
+struct config_groups_machine;
 struct features;
 struct host_policies;
 struct loop;
@@ -45,6 +47,12 @@ struct err *load_check_config(const struct load_context *c, const char *name, co
 
 /* load_needs_files - true if load_check_config looks at the files of the version. */
 bool load_needs_files(const struct Inference__ModelConfig *written);
+
+/* load_machine - the GPUs of this machine and the backend's wishes, for the groups of a
+ * configuration. GPUs are looked for only if the groups can be on one.
+ * said  what the backend says about itself; NULL = nothing */
+void load_machine(const struct Inference__ModelConfig *proto, const struct attribute *said,
+                  struct config_groups_machine *ret);
 
 /* load_version - make a version ready to serve. Blocks as long as the backend takes.
  * proto   as the author wrote it; borrowed

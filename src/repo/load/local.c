@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "model/version_policy.h"
 #include "os/files/beneath.h"
 #include "os/files/file.h"
 
@@ -104,4 +105,33 @@ struct err *local_read_config(const char *model_dir, const char *name, char **re
         mem_free(*ret_path);
     }
     return local_read_file(model_dir, "config.pbtxt", ret_text, ret_len, ret_path);
+}
+
+static bool has_configuration(const char *path)
+{
+    char *config = file_join(path, "config.pbtxt");
+    bool has = file_exists(config);
+    mem_free(config);
+    return has;
+}
+
+enum local_kind local_look(const char *path)
+{
+    struct local_names names = {0};
+    struct err *e = local_directories(path, &names);
+    if (e) {
+        err_free(e);
+        return LOCAL_UNREADABLE;
+    }
+    size_t versions = 0;
+    int64_t number;
+    for (size_t i = 0; i < names.count; i++)
+        versions += version_policy_parse_dir(names.names[i], &number);
+    enum local_kind kind = LOCAL_REPOSITORY;
+    if (has_configuration(path) || (names.count && versions == names.count))
+        kind = LOCAL_MODEL;
+    else if (!names.count)
+        kind = LOCAL_EMPTY;
+    local_names_fini(&names);
+    return kind;
 }

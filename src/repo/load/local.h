@@ -33,3 +33,14 @@ void local_names_fini(struct local_names *n);
  * ret_path  the path for messages; the caller frees it and the text (mem_free) */
 struct err *local_read_config(const char *model_dir, const char *name, char **ret_text,
                               size_t *ret_len, char **ret_path);
+
+/* What a directory that was given as a repository looks like. */
+enum local_kind {
+    LOCAL_REPOSITORY,
+    LOCAL_MODEL,      /* of one model: it has a configuration, or only version directories */
+    LOCAL_EMPTY,      /* it has no subdirectory */
+    LOCAL_UNREADABLE, /* or it does not exist */
+};
+
+/* local_look - classify a directory. */
+enum local_kind local_look(const char *path);

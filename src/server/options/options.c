@@ -135,6 +135,26 @@ static struct err *pass(int argc, char *const *argv, struct options *o, bool fil
     return NULL;
 }
 
+/* What was given and does nothing, because another option is missing. */
+static void warn_of_useless(struct options *o)
+{
+    struct options defaults;
+    options_defaults(&defaults);
+    static const char without[] = "option --%s: does nothing without --%s";
+    if (o->client_shm_bytes && !o->allow_client_shm)
+        options_value_warn(o, without, "client-shm-byte-size", "allow-client-shm=true");
+    if (o->openai.port != defaults.openai.port && !o->openai.allow)
+        options_value_warn(o, without, "openai-port", "allow-openai=true");
+    if (o->sagemaker.port != defaults.sagemaker.port && !o->sagemaker.allow)
+        options_value_warn(o, without, "sagemaker-port", "allow-sagemaker=true");
+    if (o->trace.setting_count && !o->trace.opentelemetry)
+        options_value_warn(o, without, "trace-config=opentelemetry,...",
+                           "trace-config=mode=opentelemetry");
+    if (o->trace.level && !o->trace.off && !o->trace.file && !o->trace.opentelemetry)
+        options_value_warn(o, without, "trace-config=level=...", "trace-config=triton,file=FILE");
+    options_fini(&defaults);
+}
+
 static void settle_completion(struct options *o)
 {
     o->auto_complete_config = !o->disable_auto_complete && !o->strict_model_config;
@@ -188,6 +208,8 @@ struct err *options_parse(int argc, char *const *argv, struct options *o, enum o
                     "option --load-model needs --model-control-mode=explicit as well");
     if (!e && *ret == OPTIONS_RUN)
         e = options_clouds_settle(o);
+    if (!e)
+        warn_of_useless(o);
     settle_completion(o);
     return e;
 }

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "server/options/options_clouds.h"
 #include "server/options/options_front.h"
+#include "server/options/options_gpus.h"
 #include "server/options/options_limits.h"
 #include "server/options/options_trace.h"
 
@@ -78,6 +79,7 @@ struct options {
     size_t cache_setting_count;
     const char *repoagent_directory;
     struct options_limits limits;
+    struct options_gpus gpus;
 
     bool allow_http;
     const char *http_address;

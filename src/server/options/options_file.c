@@ -70,5 +70,8 @@ struct err *options_file_read(const char *path, struct options *o)
     }
     mem_free(text);
     o->repositories_of_file = o->repository_count;
+    options_front_of_file(&o->http_restrictions);
+    options_front_of_file(&o->grpc_restrictions);
+    options_trace_of_file(&o->trace);
     return e ? err_wrap(e, "%s:%zu", path, number) : NULL;
 }

@@ -37,7 +37,7 @@ struct err *options_front_restrict(const struct options_row *row, const char *va
                            "option --%s: expected categories of " OPTIONS_CATEGORY_NAMES
                            ", found '%.*s'",
                            row->name, (int)len, at);
-        if (field->of[category].header)
+        if (field->of[category].header && !field->of[category].of_file)
             return err_new(STATUS_INVALID_ARG, "option --%s: '%.*s' is restricted twice", row->name,
                            (int)len, at);
         field->of[category] = r;
@@ -45,6 +45,12 @@ struct err *options_front_restrict(const struct options_row *row, const char *va
     }
     field->any = true;
     return NULL;
+}
+
+void options_front_of_file(struct options_restrictions *r)
+{
+    for (size_t i = 0; i < OPTIONS_CATEGORIES; i++)
+        r->of[i].of_file = true;
 }
 
 /* scheme://host or scheme://host:port, as browsers write it: in small letters. */

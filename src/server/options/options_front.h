@@ -39,6 +39,7 @@ enum options_category options_front_category(const char *name, size_t len);
 struct options_restriction {
     const char *header;
     const char *value;
+    bool of_file; /* one of the command line replaces it */
 };
 
 struct options_restrictions {
@@ -89,6 +90,8 @@ struct options_latencies {
  * errors  INVALID_ARG that names the option, the value and the allowed values */
 struct err *options_front_restrict(const struct options_row *row, const char *value,
                                    struct options *o, struct options_restrictions *field);
+/* options_front_of_file - what has been set so far comes from the file of --config. */
+void options_front_of_file(struct options_restrictions *r);
 struct err *options_front_compression(const struct options_row *row, const char *value,
                                       enum options_compression *field);
 struct err *options_front_latencies(const struct options_row *row, const char *value,

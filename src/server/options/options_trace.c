@@ -35,6 +35,10 @@ static struct err *options_trace_level(const struct options_row *row, const char
                                        struct options_trace *t)
 {
     static const char *const on[] = {"timestamps", "true", "on", "min", "max"};
+    if (t->levels_of_file) {
+        t->levels_of_file = t->off = false;
+        t->level = 0;
+    }
     if (strcasecmp(value, "off") == 0 || strcasecmp(value, "false") == 0) {
         t->off = true;
         return NULL;
@@ -175,6 +179,12 @@ static struct err *options_trace_config(const struct options_row *row, const cha
         return options_value_bad(row, value, "[<mode>,]<setting>=<value>");
     return options_trace_setting(row, mode, options_value_keep(o, key, (size_t)(equals - key)),
                                  equals + 1, o);
+}
+
+void options_trace_of_file(struct options_trace *t)
+{
+    t->levels_of_file = true;
+    t->configured = 0;
 }
 
 struct err *options_trace_set(const struct options_row *row, const char *value, struct options *o)

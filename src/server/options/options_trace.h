@@ -24,10 +24,15 @@ struct options_trace {
     uint32_t frequency;
     const char *file;    /* NULL = none */
     unsigned configured; /* which of them --trace-config gave: it wins over the others */
+    bool levels_of_file; /* levels of the command line replace these */
     bool opentelemetry;
     struct options_trace_setting settings[OPTIONS_MAX_TRACE_SETTINGS];
     size_t setting_count;
 };
+
+/* options_trace_of_file - what has been set so far comes from the file of --config: whatever
+ * option of the command line gives it again replaces it. */
+void options_trace_of_file(struct options_trace *t);
 
 /* options_trace_set - give one of them its value.
  * errors  INVALID_ARG that names the option, the value, and what is allowed */

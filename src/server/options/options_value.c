@@ -211,15 +211,20 @@ static struct err *set_format(const struct options_row *row, const char *value,
     return NULL;
 }
 
-static struct err *set_address(const struct options_row *row, const char *value, const char **field)
+/* An address of IPv6 may stand in brackets, as it has to where the reference puts a port behind
+ * it. */
+static struct err *set_address(const struct options_row *row, const char *value, struct options *o,
+                               const char **field)
 {
+    size_t len = strlen(value);
     const char *path = sock_unix_path(value);
     if (path && !sock_unix_path_ok(path))
         return err_new(STATUS_INVALID_ARG,
                        "option --%s: expected an address, or unix: and a path of 1 to %d bytes, "
                        "found '%s'",
                        row->name, SOCK_UNIX_PATH_BYTES, value);
-    *field = value;
+    bool brackets = len > 2 && *value == '[' && value[len - 1] == ']';
+    *field = brackets ? options_value_keep(o, value + 1, len - 2) : value;
     return NULL;
 }
 
@@ -320,10 +325,40 @@ static struct err *check_form(const struct options_row *row, const char *value)
     return ok && !*at ? NULL : options_value_bad(row, value, row->value);
 }
 
+/* The options that a part of the server reads by itself. */
+static struct err *set_for_parts(const struct options_row *row, const char *value,
+                                 struct options *o, void *field)
+{
+    switch ((int)row->kind) {
+    case OPTIONS_KIND_CACHE_CONFIG:
+    case OPTIONS_KIND_CACHE_JSON:
+    case OPTIONS_KIND_CACHE_SIZE:
+        return options_cache_add(row, value, o);
+    case OPTIONS_KIND_RESTRICTION:
+        return options_front_restrict(row, value, o, field);
+    case OPTIONS_KIND_COMPRESSION:
+        return options_front_compression(row, value, field);
+    case OPTIONS_KIND_LATENCIES:
+        return options_front_latencies(row, value, o, field);
+    case OPTIONS_KIND_PORT_RANGE:
+        return options_clouds_range(row, value, field);
+    case OPTIONS_KIND_RATE_LIMIT:
+    case OPTIONS_KIND_RATE_RESOURCE:
+    case OPTIONS_KIND_HOST_POLICY:
+        return options_limits_set(row, value, o);
+    case OPTIONS_KIND_GPU_POOL:
+    case OPTIONS_KIND_GPU_LIMIT:
+    case OPTIONS_KIND_CAPABILITY:
+        return options_gpus_set(row, value, o);
+    default: /* those of traces */
+        return options_trace_set(row, value, o);
+    }
+}
+
 struct err *options_value_set(const struct options_row *row, const char *value, struct options *o)
 {
     void *field = (char *)o + row->offset;
-    switch (row->kind) {
+    switch ((int)row->kind) {
     case OPTIONS_KIND_KNOWN:
         return refuse_unserved(row, value);
     case OPTIONS_KIND_TUNES:
@@ -350,7 +385,7 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
         *(const char **)field = value;
         return NULL;
     case OPTIONS_KIND_ADDRESS:
-        return set_address(row, value, field);
+        return set_address(row, value, o, field);
     case OPTIONS_KIND_LOG_FORMAT:
         return set_format(row, value, field);
     case OPTIONS_KIND_REPOSITORY:
@@ -367,29 +402,7 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
         return options_front_origin(row, value, o);
     case OPTIONS_KIND_FILENAME:
         return set_filename(row, value, field);
-    case OPTIONS_KIND_CACHE_CONFIG:
-    case OPTIONS_KIND_CACHE_JSON:
-    case OPTIONS_KIND_CACHE_SIZE:
-        return options_cache_add(row, value, o);
-    case OPTIONS_KIND_RESTRICTION:
-        return options_front_restrict(row, value, o, field);
-    case OPTIONS_KIND_COMPRESSION:
-        return options_front_compression(row, value, field);
-    case OPTIONS_KIND_LATENCIES:
-        return options_front_latencies(row, value, o, field);
-    case OPTIONS_KIND_PORT_RANGE:
-        return options_clouds_range(row, value, field);
-    case OPTIONS_KIND_RATE_LIMIT:
-    case OPTIONS_KIND_RATE_RESOURCE:
-    case OPTIONS_KIND_HOST_POLICY:
-        return options_limits_set(row, value, o);
-    case OPTIONS_KIND_TRACE_CONFIG:
-    case OPTIONS_KIND_TRACE_FILE:
-    case OPTIONS_KIND_TRACE_LEVEL:
-    case OPTIONS_KIND_TRACE_RATE:
-    case OPTIONS_KIND_TRACE_COUNT:
-    case OPTIONS_KIND_TRACE_FREQUENCY:
-        return options_trace_set(row, value, o);
+    default:
+        return set_for_parts(row, value, o, field);
     }
-    return NULL;
 }

@@ -10,6 +10,8 @@
 #include "shell/steps.h"
 
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define MOST_LATER  256u
 #define LARGE_BYTES 8192u
@@ -20,6 +22,7 @@ struct later {
     struct response *response;
     struct ask *ask; /* NULL: nobody's, or a step's */
     struct served *served;
+    struct post *rings; /* its bell, and nothing else */
     time_ns due;
 };
 
@@ -306,6 +309,17 @@ static void leave(struct post *p)
     steps_progress();
 }
 
+static void enter(struct post *p)
+{
+    if (p->executing)
+        steps_fail("an instance executes twice at a time");
+    p->executing = true;
+    p->run++;
+    p->served->executing++;
+    world_counts.executions++;
+    steps_progress();
+}
+
 static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
                                    TRITONBACKEND_Request **requests, uint32_t count)
 {
@@ -314,13 +328,7 @@ static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
     TRITONSERVER_Error *e = NULL;
     for (uint32_t i = 0; i < count; i++)
         rows[i] = request_from(requests[i]);
-    if (p->executing)
-        steps_fail("an instance executes twice at a time");
-    p->executing = true;
-    p->run++;
-    p->served->executing++;
-    world_counts.executions++;
-    steps_progress();
+    enter(p);
     enter_loop(rows, count);
     for (uint32_t i = 0; i < count; i++)
         begin_row(p, rows[i]);
@@ -336,10 +344,108 @@ static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
     return e;
 }
 
+/* -- an execution in halves -- */
+
+static void ring(const struct post *p)
+{
+    uint64_t one = 1;
+    CHECK(write(p->bell, &one, sizeof(one)) == sizeof(one));
+}
+
+static int bell(TRITONBACKEND_ModelInstance *instance)
+{
+    struct post *p = ((struct plugin_instance *)instance)->state;
+    p->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return p->bell;
+}
+
+/* Rings at once, later, or never. */
+static void ring_some_time(struct post *p)
+{
+    static const time_ns spans[] = {TIME_US(20), TIME_US(200), TIME_MS(3), TIME_MS(700)};
+    unsigned when = steps_pick(6);
+    if (when == 0)
+        ring(p);
+    mutex_lock(&lock);
+    if (when > 1 && left_count < MOST_LATER) {
+        left[left_count++] = (struct later){.rings = p, .due = steps_now() + spans[when - 2]};
+        mutex_cond_signal(&changed);
+    }
+    mutex_unlock(&lock);
+}
+
+static bool begin(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request **requests,
+                  uint32_t count)
+{
+    struct post *p = ((struct plugin_instance *)instance)->state;
+    if (!loop_current())
+        steps_fail("a thread that is no loop begins");
+    if (steps_one_in(20))
+        return false;
+    enter(p);
+    world_counts.begun++;
+    p->begun = requests;
+    p->count = count;
+    for (uint32_t i = 0; i < count; i++)
+        begin_row(p, request_from(requests[i]));
+    ring_some_time(p);
+    return true;
+}
+
+static void end_begun(struct post *p)
+{
+    TRITONBACKEND_Request **requests = p->begun;
+    p->begun = NULL;
+    for (uint32_t i = 0; i < p->count; i++)
+        finish_row(p, request_take(requests[i]));
+    leave(p);
+}
+
+static enum nereid_progress look(TRITONBACKEND_ModelInstance *instance)
+{
+    struct post *p = ((struct plugin_instance *)instance)->state;
+    uint64_t rung;
+    if (!loop_current() || !p->begun)
+        steps_fail("it is looked where nothing was begun");
+    if (read(p->bell, &rung, sizeof(rung)) < 0 || steps_one_in(10)) {
+        ring_some_time(p);
+        return NEREID_PENDING;
+    }
+    if (steps_one_in(10))
+        return NEREID_BLOCKS;
+    end_begun(p);
+    return NEREID_ENDED;
+}
+
+static void finish(TRITONBACKEND_ModelInstance *instance)
+{
+    struct post *p = ((struct plugin_instance *)instance)->state;
+    if (!p->begun)
+        steps_fail("it is finished where nothing was begun");
+    world_counts.finished++;
+    spend_time();
+    end_begun(p);
+}
+
+/* Its bell will not ring any more. */
+static void forget_rings(struct post *p)
+{
+    mutex_lock(&lock);
+    for (unsigned i = 0; i < left_count;)
+        if (left[i].rings == p)
+            left[i] = left[--left_count];
+        else
+            i++;
+    mutex_unlock(&lock);
+    if (p->bell >= 0)
+        close(p->bell);
+}
+
 static TRITONSERVER_Error *initialize(TRITONBACKEND_ModelInstance *instance)
 {
     struct plugin_instance *i = (struct plugin_instance *)instance;
     struct post *p = MEM_NEW(struct post);
+    p->bell = -1;
     p->served = world_served(i->model);
     p->served->posts++;
     i->state = p;
@@ -353,6 +459,7 @@ static TRITONSERVER_Error *finalize(TRITONBACKEND_ModelInstance *instance)
     if (p->executing)
         steps_fail("an instance goes while it executes");
     p->served->posts--;
+    forget_rings(p);
     for (unsigned k = 0; k < ask_count; k++)
         asks[k].sender = asks[k].sender == p ? NULL : asks[k].sender;
     i->state = NULL;
@@ -366,8 +473,14 @@ static TRITONSERVER_Error *finalize(TRITONBACKEND_ModelInstance *instance)
 
 static char name[] = "b";
 
-struct plugin_backend backends[2] = {{.name = name, ENTRIES},
-                                     {.name = name, .inline_ok = true, ENTRIES}};
+struct plugin_backend backends[3] = {{.name = name, ENTRIES},
+                                     {.name = name, .inline_ok = true, ENTRIES},
+                                     {.name = name,
+                                      ENTRIES,
+                                      .entries.bell = bell,
+                                      .entries.begin = begin,
+                                      .entries.look = look,
+                                      .entries.finish = finish}};
 
 /* -- its own thread -- */
 
@@ -405,6 +518,11 @@ static void work(void *arg)
         }
         struct later l = left[first];
         left[first] = left[--left_count];
+        if (l.rings) { /* under the lock: the instance may be gone afterwards */
+            ring(l.rings);
+            steps_progress();
+            continue;
+        }
         mutex_unlock(&lock);
         answer_late(&l);
         mutex_lock(&lock);

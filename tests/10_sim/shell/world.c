@@ -80,7 +80,8 @@ bool world_load(struct model *m, unsigned instances)
     struct plugin_model *plugin = NULL;
     struct serve_version *v = NULL;
     if (m->kind != ENSEMBLE) {
-        plugin = model_new(&backends[m->inline_ok], m->name, 1, "/", NULL, false, NULL);
+        plugin =
+            model_new(&backends[m->halves ? 2 : m->inline_ok], m->name, 1, "/", NULL, false, NULL);
         struct err *e = model_initialize(plugin);
         CHECK(!e);
         model_publish_config(plugin, config);
@@ -404,11 +405,13 @@ void world_cancel(struct ask *a)
 
 /* -- nobody can go on now -- */
 
-/* An answer that is there is on its way before time passes. */
+/* An answer that is there is on its way before time passes. Where no thread can be started, a loop
+ * runs another batch itself. */
 static void look_at_answer(const struct ask *a)
 {
     bool returned = !a->sender || a->sender->over >= a->sender_run;
-    if (!a->sent || !returned || a->model->ordered || a_model_runs_inline())
+    if (!a->sent || !returned || a->model->ordered || a_model_runs_inline() ||
+        steps_starts_failed())
         return;
     steps_fail("the answer to request %d is withheld", a->id);
 }
@@ -431,7 +434,7 @@ static time_ns patience(const struct ask *a)
         return TIME_NEVER;
     if (m->limited && another_limited_one_runs())
         return TIME_NEVER;
-    if (m->ordered && (m->may_expire || a->cancelled))
+    if (m->ordered && (m->may_expire || a->cancelled || a->executions))
         return TIME_NEVER; /* it was refused perhaps, and the answer waits for those before it */
     if (!stateful)
         return s->executing < s->posts ? a->handed_at + m->delay : TIME_NEVER;

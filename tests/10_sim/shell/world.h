@@ -26,6 +26,7 @@ struct model {
     bool ordered;
     bool limited;
     bool inline_ok;
+    bool halves;     /* its executions are begun by loops */
     bool may_expire; /* requests have time-outs, or the queue has a limit */
     bool rejects;    /* what is over its time-out is refused */
     time_ns delay;
@@ -92,6 +93,7 @@ struct sim_loop {
 /* What happened in all runs: a simulation in which nothing happens finds nothing. */
 struct world_counts {
     unsigned long asks, executions, inline_runs, steps;
+    unsigned long begun, finished;
     unsigned long gaps, again, warm, later;
     unsigned long refused, cancelled, unloads, changes;
 };

@@ -9,7 +9,8 @@
  *   told      each response has parameters, one a type
  *   refuse    Execute fails
  *   mark      a file; responses are sent without end until the request is cancelled, by a thread
- *             of its own, which then writes how many there were
+ *             of its own, which then writes how many there were. The file MARK.begun is there
+ *             from when it begins
  *   quiet     with `mark`: no response before that
  *   slow      with `mark`: a thousand responses a second at most, which any client takes */
 #include "triton/core/tritonbackend.h"
@@ -211,12 +212,24 @@ static void recite(struct order *o)
     end(o, i > 0 || o->count > 0);
 }
 
+/* Writes the file of `mark`, or, with an `end`, the one beside it. */
+static void leave_mark(const struct order *o, const char *end, int64_t count)
+{
+    char path[4096];
+    if (snprintf(path, sizeof(path), "%s%s", o->mark, end) >= (int)sizeof(path))
+        abort();
+    FILE *f = fopen(path, "w");
+    if (!f || fprintf(f, "%lld\n", (long long)count) < 0 || fclose(f) != 0)
+        abort();
+}
+
 static void *recite_until_cancelled(void *arg)
 {
     struct order *o = arg;
     const struct timespec tick = {.tv_nsec = 1000000};
     bool cancelled = false;
     int64_t i = 0;
+    leave_mark(o, ".begun", 0);
     for (; !cancelled; i++) {
         if (o->quiet || o->slow)
             nanosleep(&tick, NULL); /* allowed: it takes its time */
@@ -224,9 +237,7 @@ static void *recite_until_cancelled(void *arg)
             send_one(o, i, false);
         must(TRITONBACKEND_ResponseFactoryIsCancelled(o->factory, &cancelled));
     }
-    FILE *f = fopen(o->mark, "w");
-    if (!f || fprintf(f, "%lld\n", (long long)i) < 0 || fclose(f) != 0)
-        abort();
+    leave_mark(o, "", i);
     o->joined = false;
     end(o, true);
     free(o);

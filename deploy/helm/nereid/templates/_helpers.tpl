@@ -14,6 +14,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
+{{- define "nereid.scheme" -}}
+{{- if . }}https{{ else }}http{{ end }}
+{{- end }}
+
 {{- define "nereid.account" -}}
 {{ .Values.serviceAccount.name | default (include "nereid.name" .) }}
 {{- end }}

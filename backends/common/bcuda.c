@@ -1,0 +1,198 @@
+#include "bcuda.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "berr.h"
+#include "nereid/cuda_driver.h"
+
+struct staged {
+    struct staged *next;
+    void *memory;
+};
+
+struct bcuda {
+    int32_t device;
+    cuda_device handle;
+    struct cuda_context *context;
+    struct cuda_stream *stream;
+    TRITONBACKEND_MemoryManager *manager;
+    struct staged *staged;
+};
+
+static struct cuda_driver driver;
+static char *absence; /* why there is no driver; NULL = there is one */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* The library is never closed: the server may have it open too. */
+static void open_driver(void)
+{
+    static const struct cuda_driver_symbol symbols[] = CUDA_DRIVER_SYMBOLS;
+    void *library = dlopen(CUDA_DRIVER_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    absence = library ? NULL : strdup(dlerror());
+    for (size_t i = 0; library && i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *address = dlsym(library, symbols[i].name);
+        memcpy((char *)&driver + symbols[i].offset, &address, sizeof address);
+        if (!address && !absence)
+            absence = strdup(symbols[i].name);
+    }
+    int result = absence ? 0 : driver.init(0);
+    const char *name = NULL;
+    if (result)
+        absence =
+            strdup(driver.error_name(result, &name) == CUDA_SUCCESS && name ? name : "cuInit");
+}
+
+static TRITONSERVER_Error *checked(const struct bcuda *c, int result, const char *what)
+{
+    const char *name = NULL;
+    if (result == CUDA_SUCCESS)
+        return NULL;
+    if (driver.error_name(result, &name) != CUDA_SUCCESS || !name)
+        name = "unknown";
+    return berr_new(TRITONSERVER_ERROR_INTERNAL, "GPU %d: %s failed: %s (%d)", (int)c->device, what,
+                    name, result);
+}
+
+static void bcuda_leave(void)
+{
+    struct cuda_context *was;
+    (void)driver.context_pop(&was);
+}
+
+/* Enters the context, with a stream: one that failed is not used again. */
+static TRITONSERVER_Error *bcuda_enter(struct bcuda *c)
+{
+    TRITONSERVER_Error *err = checked(c, driver.context_push(c->context), "cuCtxPushCurrent");
+    if (err || c->stream)
+        return err;
+    err = checked(c, driver.stream_new(&c->stream, CUDA_STREAM_NON_BLOCKING), "cuStreamCreate");
+    if (err) {
+        c->stream = NULL;
+        bcuda_leave();
+    }
+    return err;
+}
+
+static TRITONSERVER_Error *find_manager(TRITONBACKEND_ModelInstance *instance, struct bcuda *c)
+{
+    TRITONBACKEND_Model *model;
+    TRITONBACKEND_Backend *backend;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceModel(instance, &model);
+    if (!err)
+        err = TRITONBACKEND_ModelBackend(model, &backend);
+    return err ? err : TRITONBACKEND_BackendMemoryManager(backend, &c->manager);
+}
+
+static TRITONSERVER_Error *open_device(struct bcuda *c)
+{
+    TRITONSERVER_Error *err = checked(c, driver.device_get(&c->handle, c->device), "cuDeviceGet");
+    if (!err)
+        err = checked(c, driver.context_retain(&c->context, c->handle), "cuDevicePrimaryCtxRetain");
+    if (!err)
+        err = bcuda_enter(c);
+    if (!err)
+        bcuda_leave();
+    return err;
+}
+
+TRITONSERVER_Error *bcuda_open(TRITONBACKEND_ModelInstance *instance, struct bcuda **ret)
+{
+    pthread_once(&once, open_driver);
+    if (absence)
+        return berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "CUDA's driver cannot be used: %s",
+                        absence);
+    struct bcuda *c = calloc(1, sizeof *c);
+    if (!c)
+        return berr_no_memory();
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceDeviceId(instance, &c->device);
+    if (!err)
+        err = find_manager(instance, c);
+    if (!err)
+        err = open_device(c);
+    if (err)
+        bcuda_close(c);
+    else
+        *ret = c;
+    return err;
+}
+
+void bcuda_close(struct bcuda *c)
+{
+    if (!c)
+        return;
+    TRITONSERVER_Error *err = c->stream ? bcuda_enter(c) : NULL;
+    if (c->stream && !err) {
+        (void)driver.stream_free(c->stream);
+        bcuda_leave();
+    }
+    berr_drop(err);
+    if (c->context)
+        (void)driver.context_release(c->handle);
+    free(c);
+}
+
+int32_t bcuda_device(const struct bcuda *c)
+{
+    return c->device;
+}
+
+TRITONSERVER_Error *bcuda_copy(struct bcuda *c, void *to, const void *from, uint64_t size)
+{
+    TRITONSERVER_Error *err = bcuda_enter(c);
+    if (err)
+        return err;
+    err = checked(c, driver.copy((uintptr_t)to, (uintptr_t)from, size, c->stream), "cuMemcpyAsync");
+    bcuda_leave();
+    return err;
+}
+
+TRITONSERVER_Error *bcuda_clear(struct bcuda *c, void *to, uint64_t size)
+{
+    TRITONSERVER_Error *err = bcuda_enter(c);
+    if (err)
+        return err;
+    err = checked(c, driver.fill((uintptr_t)to, 0, size, c->stream), "cuMemsetD8Async");
+    bcuda_leave();
+    return err;
+}
+
+TRITONSERVER_Error *bcuda_stage(struct bcuda *c, uint64_t size, void **ret)
+{
+    struct staged *s = calloc(1, sizeof *s);
+    if (!s)
+        return berr_no_memory();
+    TRITONSERVER_Error *err = TRITONBACKEND_MemoryManagerAllocate(
+        c->manager, &s->memory, TRITONSERVER_MEMORY_GPU, c->device, size);
+    if (err) {
+        free(s);
+        return err;
+    }
+    s->next = c->staged;
+    c->staged = s;
+    *ret = s->memory;
+    return NULL;
+}
+
+TRITONSERVER_Error *bcuda_wait(struct bcuda *c)
+{
+    TRITONSERVER_Error *err = bcuda_enter(c);
+    if (err)
+        return err; /* what was staged may still be in use */
+    err = checked(c, driver.stream_sync(c->stream), "cuStreamSynchronize");
+    if (err) {
+        (void)driver.stream_free(c->stream);
+        c->stream = NULL;
+    }
+    bcuda_leave();
+    while (c->staged) {
+        struct staged *s = c->staged;
+        c->staged = s->next;
+        berr_drop(TRITONBACKEND_MemoryManagerFree(c->manager, s->memory, TRITONSERVER_MEMORY_GPU,
+                                                  c->device));
+        free(s);
+    }
+    return err;
+}

@@ -1,0 +1,242 @@
+#include "gpu/gpu.h"
+
+#include "base/mem.h"
+#include "gpu/gpu_priv.h"
+#include "nereid/cuda_driver.h"
+#include "os/dl.h"
+#include "os/mutex.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Two capabilities are equal if they differ by less than this. */
+#define SAME 0.01
+
+/* Held while a server begins or ends, so that none begins while the last one gives back. */
+static struct mutex servers_lock = MUTEX_INIT(MUTEX_RANK_REGISTRY);
+static unsigned servers;
+
+static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards everything below */
+static struct {
+    double least; /* compute capability */
+    bool looked;
+    struct dl *library;
+    struct cuda_driver calls;
+    char *absence;
+    struct gpu_list list;
+    cuda_device handles[GPU_MAX];           /* by id */
+    struct cuda_context *contexts[GPU_MAX]; /* by id; NULL = not retained */
+} gpu = {.least = GPU_CAPABILITY};
+
+static const struct cuda_driver_symbol symbols[] = CUDA_DRIVER_SYMBOLS;
+
+/* The text of a result, also before the driver is usable. */
+static const char *text_of(int result, int (*call)(int result, const char **ret))
+{
+    const char *text = NULL;
+    return call && call(result, &text) == CUDA_SUCCESS && text ? text : "unknown";
+}
+
+struct err *gpu_check(int result, const char *what, ...)
+{
+    if (result == CUDA_SUCCESS)
+        return NULL;
+    va_list args;
+    va_start(args, what);
+    struct err *e = err_vnew(
+        result == CUDA_ERROR_OUT_OF_MEMORY ? STATUS_UNAVAILABLE : STATUS_INTERNAL, what, args);
+    va_end(args);
+    struct err *full = err_new(err_code(e), "%s: CUDA says %s (%d): %s", err_message(e),
+                               text_of(result, gpu.calls.error_name), result,
+                               text_of(result, gpu.calls.error_text));
+    err_free(e);
+    return full;
+}
+
+static struct err *open_library(void)
+{
+    struct err *e = dl_open(CUDA_DRIVER_LIBRARY, &gpu.library);
+    for (size_t i = 0; !e && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+        struct dl_function wanted = {symbols[i].name, (char *)&gpu.calls + symbols[i].offset};
+        if (!dl_functions(gpu.library, &wanted, 1))
+            e = err_new(STATUS_UNSUPPORTED, "%s has no %s: the driver is too old",
+                        CUDA_DRIVER_LIBRARY, symbols[i].name);
+    }
+    return e;
+}
+
+static void format_uuid(const struct cuda_uuid *u, char *to, size_t room)
+{
+    uint8_t b[sizeof(u->bytes)];
+    memcpy(b, u->bytes, sizeof(b));
+    snprintf(to, room, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+             b[14], b[15]);
+}
+
+static struct err *describe_device(int32_t id, struct gpu_device *ret)
+{
+    const struct cuda_driver *c = &gpu.calls;
+    cuda_device d = 0;
+    struct cuda_uuid uuid;
+    size_t bytes = 0;
+    *ret = (struct gpu_device){.id = id};
+    int rc = c->device_get(&d, id);
+    gpu.handles[id] = d;
+    if (!rc)
+        rc = c->device_attribute(&ret->major, CUDA_ATTRIBUTE_CAPABILITY_MAJOR, d);
+    if (!rc)
+        rc = c->device_attribute(&ret->minor, CUDA_ATTRIBUTE_CAPABILITY_MINOR, d);
+    if (!rc)
+        rc = c->device_name(ret->name, sizeof(ret->name), d);
+    if (!rc)
+        rc = c->device_uuid(&uuid, d);
+    if (!rc)
+        rc = c->device_bytes(&bytes, d);
+    if (rc)
+        return gpu_check(rc, "describing GPU %" PRId32, id);
+    format_uuid(&uuid, ret->uuid, sizeof(ret->uuid));
+    ret->bytes = bytes;
+    return NULL;
+}
+
+static bool suffices(const struct gpu_device *d)
+{
+    return d->major + d->minor / 10.0 - gpu.least > -SAME;
+}
+
+static struct err *list_devices(void)
+{
+    int count = 0;
+    int rc = gpu.calls.init(0);
+    if (!rc)
+        rc = gpu.calls.version(&gpu.list.version);
+    if (!rc)
+        rc = gpu.calls.device_count(&count);
+    struct err *e = gpu_check(rc, "starting the driver");
+    for (int32_t i = 0; !e && i < count && i < GPU_MAX; i++) {
+        struct gpu_device *d = &gpu.list.devices[i];
+        e = describe_device(i, d);
+        if (e)
+            break;
+        gpu.list.count++;
+        if (suffices(d))
+            gpu.list.usable[gpu.list.usable_count++] = i;
+    }
+    if (!e && !count)
+        e = err_new(STATUS_UNAVAILABLE, "the driver shows no device");
+    return e;
+}
+
+/* Under the lock. A machine of which a part does not answer counts as one without GPUs. */
+static void gpu_look_once(void)
+{
+    if (gpu.looked)
+        return;
+    gpu.looked = true;
+    gpu.list.least = gpu.least;
+    struct err *e = open_library();
+    if (!e)
+        e = list_devices();
+    if (!e)
+        return;
+    gpu.absence = mem_strdup(err_message(e));
+    gpu.list =
+        (struct gpu_list){.absence = gpu.absence, .version = gpu.list.version, .least = gpu.least};
+    err_free(e);
+}
+
+void gpu_open(double least_capability)
+{
+    mutex_lock(&servers_lock);
+    if (servers++ == 0) {
+        mutex_lock(&lock);
+        gpu.least = least_capability;
+        mutex_unlock(&lock);
+    }
+    mutex_unlock(&servers_lock);
+}
+
+static void release_contexts(void)
+{
+    for (size_t i = 0; i < GPU_MAX; i++)
+        if (gpu.contexts[i])
+            gpu.calls.context_release(gpu.handles[i]);
+    memset(gpu.contexts, 0, sizeof(gpu.contexts));
+}
+
+/* The library stays open: backends have it open too, and it does not unload well. */
+static void gpu_forget(void)
+{
+    mutex_lock(&lock);
+    release_contexts();
+    mem_free(gpu.absence);
+    gpu.absence = NULL;
+    gpu.list = (struct gpu_list){0};
+    gpu.library = NULL;
+    gpu.looked = false;
+    mutex_unlock(&lock);
+}
+
+void gpu_close(void)
+{
+    mutex_lock(&servers_lock);
+    if (--servers == 0) {
+        gpu_memory_close();
+        gpu_copy_close();
+        gpu_forget();
+    }
+    mutex_unlock(&servers_lock);
+}
+
+const struct gpu_list *gpu_look(void)
+{
+    mutex_lock(&lock);
+    gpu_look_once();
+    mutex_unlock(&lock);
+    return &gpu.list;
+}
+
+const struct gpu_device *gpu_at(int64_t id)
+{
+    const struct gpu_list *l = gpu_look();
+    return id >= 0 && (uint64_t)id < l->count ? &l->devices[id] : NULL;
+}
+
+const struct cuda_driver *gpu_driver(void)
+{
+    return gpu_look()->count ? &gpu.calls : NULL;
+}
+
+static struct err *context_of(int64_t id, struct cuda_context **ret)
+{
+    struct err *e = NULL;
+    mutex_lock(&lock);
+    if (!gpu.contexts[id]) {
+        e = gpu_check(gpu.calls.context_retain(&gpu.contexts[id], gpu.handles[id]),
+                      "opening GPU %" PRId64, id);
+        if (e)
+            gpu.contexts[id] = NULL;
+    }
+    *ret = gpu.contexts[id];
+    mutex_unlock(&lock);
+    return e;
+}
+
+struct err *gpu_enter(int64_t id)
+{
+    const struct gpu_list *l = gpu_look();
+    if (!gpu_at(id))
+        return err_new(STATUS_INVALID_ARG, "there is no GPU %" PRId64 "%s%s", id,
+                       l->absence ? ": " : "", l->absence ? l->absence : "");
+    struct cuda_context *context;
+    struct err *e = context_of(id, &context);
+    return e ? e : gpu_check(gpu.calls.context_push(context), "entering GPU %" PRId64, id);
+}
+
+void gpu_leave(void)
+{
+    struct cuda_context *was;
+    (void)gpu.calls.context_pop(&was);
+}

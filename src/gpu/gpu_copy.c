@@ -1,0 +1,88 @@
+#include "gpu/gpu_copy.h"
+
+#include "base/mem.h"
+#include "gpu/gpu.h"
+#include "gpu/gpu_priv.h"
+#include "nereid/cuda_driver.h"
+#include "os/mutex.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct idle_stream {
+    struct idle_stream *next;
+    struct cuda_stream *stream;
+};
+
+static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards the lists */
+static struct idle_stream *idle[GPU_MAX];
+
+static struct cuda_stream *take_idle(int64_t id)
+{
+    mutex_lock(&lock);
+    struct idle_stream *s = idle[id];
+    if (s)
+        idle[id] = s->next;
+    mutex_unlock(&lock);
+    struct cuda_stream *stream = s ? s->stream : NULL;
+    mem_free(s);
+    return stream;
+}
+
+static void keep(int64_t id, struct cuda_stream *stream)
+{
+    struct idle_stream *s = MEM_NEW(struct idle_stream);
+    s->stream = stream;
+    mutex_lock(&lock);
+    s->next = idle[id];
+    idle[id] = s;
+    mutex_unlock(&lock);
+}
+
+/* In the context of the GPU. Whatever was queued has ended on return, also with an error. */
+static struct err *copy_on(int64_t id, struct gpu_copy_place to, struct gpu_copy_place from,
+                           uint64_t bytes)
+{
+    const struct cuda_driver *c = gpu_driver();
+    struct cuda_stream *s = take_idle(id);
+    int rc = s ? CUDA_SUCCESS : c->stream_new(&s, CUDA_STREAM_NON_BLOCKING);
+    if (rc)
+        return gpu_check(rc, "making a stream of GPU %" PRId64, id);
+    rc = c->copy((uintptr_t)to.data, (uintptr_t)from.data, bytes, s);
+    int waited = c->stream_sync(s);
+    if (waited)
+        (void)c->stream_free(s);
+    else
+        keep(id, s);
+    return gpu_check(rc ? rc : waited, "copying %" PRIu64 " bytes by GPU %" PRId64, bytes, id);
+}
+
+struct err *gpu_copy(struct gpu_copy_place to, struct gpu_copy_place from, uint64_t bytes)
+{
+    if (!bytes)
+        return NULL;
+    if (to.memory != BUF_MEMORY_GPU && from.memory != BUF_MEMORY_GPU) {
+        memcpy(to.data, from.data, bytes);
+        return NULL;
+    }
+    int64_t id = from.memory == BUF_MEMORY_GPU ? from.device : to.device;
+    struct err *e = gpu_enter(id);
+    if (e)
+        return e;
+    e = copy_on(id, to, from, bytes);
+    gpu_leave();
+    return e;
+}
+
+void gpu_copy_close(void)
+{
+    for (int64_t id = 0; id < GPU_MAX; id++)
+        for (struct cuda_stream *s = take_idle(id); s; s = take_idle(id)) {
+            struct err *e = gpu_enter(id);
+            if (!e) {
+                (void)gpu_driver()->stream_free(s);
+                gpu_leave();
+            }
+            err_free(e);
+        }
+}

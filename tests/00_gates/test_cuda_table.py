@@ -1,0 +1,81 @@
+"""The table of CUDA's functions (include/nereid/cuda_driver.h) against NVIDIA's own declarations, as cuda-bindings has them."""
+
+import re
+from importlib.metadata import files
+from pathlib import Path
+
+from harness.paths import ROOT
+
+HEADER = ROOT / "include" / "nereid" / "cuda_driver.h"
+
+# Names of NVIDIA's types, as the table spells them.
+SPELLED = {
+    "CUresult": "int",
+    "unsigned int": "unsigned",
+    "CUdevice_attribute": "int",
+    "CUdeviceptr": "cuda_address",
+    "CUdevice": "cuda_device",
+    "CUcontext": "struct cuda_context *",
+    "CUstream": "struct cuda_stream *",
+    "CUevent": "struct cuda_event *",
+    "CUuuid": "struct cuda_uuid",
+    "CUipcMemHandle": "struct cuda_ipc_handle",
+}
+
+
+def nvidias() -> str:
+    declarations = next(file for file in files("cuda-bindings") if file.name == "cydriver.pxd")
+    return Path(declarations.locate()).read_text()
+
+
+def rows() -> list[tuple[str, str, str]]:
+    text = HEADER.read_text().replace("\\\n", " ")
+    table = text[text.index("#define CUDA_DRIVER_CALLS"):text.index("#define CUDA_DRIVER_MEMBER")]
+    return re.findall(r"CALL\((\w+), (\w+),\s*\((.*?)\)\)", table)
+
+
+def without_spaces(text: str) -> str:
+    return re.sub(r"\s*\*\s*", "*", " ".join(text.split()))
+
+
+def types(parameters: str) -> list[str]:
+    return [without_spaces(re.sub(r"\w+\s*$", "", one.strip())) for one in parameters.split(",")]
+
+
+def spelled(kind: str) -> str:
+    for name, ours in SPELLED.items():
+        kind = re.sub(rf"\b{name}\b", ours, kind)
+    return without_spaces(kind)
+
+
+def declared(text: str, symbol: str) -> list[str]:
+    """Those of the plain name: a header of CUDA maps it to the symbol that ends in _v2."""
+    found = re.search(rf"^cdef CUresult {symbol.removesuffix('_v2')}\((.*?)\) except", text, re.M)
+    assert found, f"cuda-bindings has no {symbol}"
+    return [spelled(one) for one in types(found[1])]
+
+
+def test_parameters_are_nvidias() -> None:
+    text = nvidias()
+    found = rows()
+    assert len(found) > 30
+    for _, symbol, parameters in found:
+        assert types(parameters) == declared(text, symbol), symbol
+
+
+def test_values_are_nvidias() -> None:
+    """The numbers of results and attributes, from the bindings that are generated of NVIDIA's header."""
+    from cuda.bindings import driver
+
+    for name, value in re.findall(r"^    (CUDA_\w+) = (\d+),", HEADER.read_text(), re.M):
+        assert int(getattr(driver.CUresult, name)) == int(value), name
+    numbers = dict(re.findall(r"^#define (CUDA_\w+) (\d+)u?$", HEADER.read_text(), re.M))
+    attribute, bindings = driver.CUdevice_attribute, driver
+    assert {name: int(value) for name, value in numbers.items()} == {
+        "CUDA_ATTRIBUTE_CAPABILITY_MAJOR": int(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+        "CUDA_ATTRIBUTE_CAPABILITY_MINOR": int(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        "CUDA_HOST_PORTABLE": int(bindings.CU_MEMHOSTALLOC_PORTABLE),
+        "CUDA_STREAM_NON_BLOCKING": int(bindings.CUstream_flags.CU_STREAM_NON_BLOCKING),
+        "CUDA_EVENT_NO_TIMING": int(bindings.CUevent_flags.CU_EVENT_DISABLE_TIMING),
+        "CUDA_IPC_LAZY_PEER_ACCESS": int(bindings.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
+    }
