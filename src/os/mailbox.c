@@ -8,7 +8,7 @@ void mailbox_init(struct mailbox *b)
 {
     atomic_init(&b->head, NULL);
     atomic_init(&b->asleep, false);
-    b->taken = NULL;
+    b->taken = b->taken_last = NULL;
 }
 
 /* Links first..last (oldest first) the other way round, newest first; the last one then links to
@@ -40,39 +40,48 @@ bool mailbox_push(struct mailbox *b, struct mail *first, struct mail *last)
     return atomic_load(&b->asleep) && atomic_exchange(&b->asleep, false);
 }
 
-/* Takes what was posted so far, oldest first; NULL = nothing. */
-static struct mail *mailbox_take(struct mailbox *b)
+/* Takes what was posted so far. Often enough, or else turning round what thousands posted meanwhile
+ * takes milliseconds. */
+static void mailbox_take(struct mailbox *b)
 {
     if (!atomic_load_explicit(&b->head, memory_order_relaxed))
-        return NULL;
-    struct mail *ignored;
-    return reverse(atomic_exchange_explicit(&b->head, NULL, memory_order_acquire), &ignored);
+        return;
+    struct mail *last;
+    struct mail *first =
+        reverse(atomic_exchange_explicit(&b->head, NULL, memory_order_acquire), &last);
+    if (b->taken)
+        b->taken_last->next = first;
+    else
+        b->taken = first;
+    b->taken_last = last;
+}
+
+/* Handles the oldest message that was taken. */
+static void mailbox_deliver_one(struct mailbox *b)
+{
+    struct mail *m = b->taken;
+    b->taken = m->next;
+    m->deliver(m);
 }
 
 bool mailbox_deliver(struct mailbox *b)
 {
-    struct mail *m = mailbox_take(b);
-    if (!m)
+    mailbox_take(b);
+    if (!b->taken)
         return false;
-    while (m) {
-        struct mail *next = m->next;
-        m->deliver(m);
-        m = next;
-    }
+    while (b->taken)
+        mailbox_deliver_one(b);
     return true;
 }
 
 void mailbox_deliver_until(struct mailbox *b, time_ns end)
 {
     do {
+        mailbox_take(b);
         for (int i = 0; i < BETWEEN_LOOKS; i++) {
             if (!b->taken)
-                b->taken = mailbox_take(b);
-            struct mail *m = b->taken;
-            if (!m)
                 return;
-            b->taken = m->next;
-            m->deliver(m);
+            mailbox_deliver_one(b);
         }
     } while (clock_now_ns() < end);
 }

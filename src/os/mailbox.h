@@ -15,7 +15,8 @@ struct mailbox {
     _Atomic(struct mail *) head; /* newest first; a push releases, the owner's exchange acquires */
     /* the owner is about to block; the thread that clears it must wake the owner */
     atomic_bool asleep;
-    struct mail *taken; /* the owner's: taken from the stack, not handled yet, oldest first */
+    /* the owner's: taken from the stack, not handled yet, oldest first */
+    struct mail *taken, *taken_last;
 };
 
 void mailbox_init(struct mailbox *b);

@@ -135,7 +135,29 @@ void region_unref(struct region *r)
     mem_free(r);
 }
 
-bool region_cut(const struct region *r)
+/* Whether the memory is as long as it was: then it was not cut, and what was missing is room for its
+ * pages, which the system gives when they are touched. */
+static bool region_whole(const struct region *r)
 {
-    return shm_guard_cut(r->guard);
+    uint64_t there;
+    int fd = shm_named_open(r->key, &there);
+    if (fd < 0)
+        return false;
+    shm_close(fd);
+    return there >= r->offset + r->byte_size;
+}
+
+struct err *region_check(const struct region *r, const char *when)
+{
+    if (!shm_guard_cut(r->guard))
+        return NULL;
+    if (region_whole(r))
+        return err_new(STATUS_UNAVAILABLE,
+                       "the system had no room for shared memory region '%s' %s: make room in "
+                       "/dev/shm, unregister the region, and register it again",
+                       r->name, when);
+    return err_new(STATUS_INVALID_ARG,
+                   "shared memory region '%s' was cut short %s: unregister it, make it again, and "
+                   "register it",
+                   r->name, when);
 }

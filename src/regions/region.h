@@ -37,9 +37,11 @@ struct region *region_ref(struct region *r);
 /* region_unref - NULL is fine. Any thread. */
 void region_unref(struct region *r);
 
-/* region_cut - it was shorter than it had been when somebody touched it: what was read of it are
- * zeros, what was written is lost. For ever. */
-bool region_cut(const struct region *r);
+/* region_check - whether all of it was there whenever somebody touched it; else what was read of it
+ * are zeros, what was written is lost, and that for ever.
+ * when    of the error's text: when it may have been touched
+ * errors  INVALID_ARG when it was cut short; UNAVAILABLE when /dev/shm is full */
+struct err *region_check(const struct region *r, const char *when);
 
 /* region_mapped_bytes - of all regions of the process. */
 uint64_t region_mapped_bytes(void);

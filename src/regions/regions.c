@@ -250,12 +250,7 @@ static struct err *check_part(const struct region *r, uint64_t offset, uint64_t 
     if (!byte_size || byte_size > r->byte_size - offset)
         return err_new(STATUS_INVALID_ARG,
                        "Invalid offset + byte size for shared memory region: '%s'", r->name);
-    if (region_cut(r))
-        return err_new(STATUS_INVALID_ARG,
-                       "shared memory region '%s' was cut short after it was registered: "
-                       "unregister it, make it again, and register it",
-                       r->name);
-    return NULL;
+    return region_check(r, "after it was registered");
 }
 
 struct err *regions_use(struct regions *s, struct regions_name name, uint64_t offset,

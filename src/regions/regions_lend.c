@@ -63,11 +63,8 @@ struct err *regions_lend_output(struct regions *s, struct request *r, const stru
 void regions_lend_settle(struct response *r)
 {
     for (struct lent *l = r->request->slots[REQUEST_SLOT_REGIONS]; l; l = l->next) {
-        if (region_cut(l->region) && !r->error)
-            r->error = err_new(STATUS_INVALID_ARG,
-                               "shared memory region '%s' was cut short while the request used it: "
-                               "unregister it, make it again, and register it",
-                               l->region->name);
+        if (!r->error)
+            r->error = region_check(l->region, "while the request used it");
         if (r->flags & RESPONSE_FINAL)
             stop_using(l);
     }

@@ -74,6 +74,30 @@ static void wakes_who_sleeps(void **state)
     assert_int_equal(delivered, 3);
 }
 
+/* Who handles a few at a time also takes what is posted meanwhile: turning round a stack of
+ * thousands at once would keep everybody else waiting. */
+static void stack_stays_short(void **state)
+{
+    (void)state;
+    struct mailbox b;
+    struct letter l[60];
+    reset();
+    mailbox_init(&b);
+    for (int i = 0; i < 60; i++) {
+        l[i] = (struct letter){.mail = {.deliver = deliver}, .number = i};
+        mailbox_push(&b, &l[i].mail, &l[i].mail);
+        if (i % 20 != 19)
+            continue;
+        mailbox_deliver_until(&b, 0);
+        assert_null(atomic_load(&b.head));
+        assert_true(mailbox_waits(&b));
+    }
+    assert_true(delivered < 60);
+    mailbox_deliver_until(&b, TIME_NEVER);
+    assert_false(mailbox_waits(&b));
+    assert_int_equal(delivered, 60);
+}
+
 struct office {
     struct mailbox box;
     struct mutex lock;
@@ -133,4 +157,4 @@ static void many_posters(void **state)
     mutex_fini(&office.lock);
 }
 
-UNIT_MAIN(UNIT(in_order), UNIT(wakes_who_sleeps), UNIT(many_posters))
+UNIT_MAIN(UNIT(in_order), UNIT(wakes_who_sleeps), UNIT(stack_stays_short), UNIT(many_posters))

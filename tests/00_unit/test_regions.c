@@ -328,32 +328,47 @@ static void strings_are_read_once(void **state)
     config_unref((struct model_config *)(uintptr_t)t.config);
 }
 
-static void what_was_cut_is_of_no_use(void **state)
+/* A request that uses a region, and one that comes after it, hear what became of the region. */
+static void check_spoilt(off_t bytes_left, enum status code, const char *meanwhile,
+                         const char *after)
 {
-    (void)state;
     struct request_target t;
     struct request *r = new_request(&t);
     struct regions_part in = {named("in"), 0, 16};
     const uint8_t *data;
     put("in");
     unit_succeeds(regions_lend_input(all, r, &in, &data));
+    assert_int_equal(ftruncate(memory, bytes_left), 0);
     assert_true(shm_guard_fault((void *)(uintptr_t)(data + 4096))); /* as the handler would */
     response_send(response_new(r), RESPONSE_FINAL, NULL);
     regions_lend_settle(delivered);
-    unit_fails(err_copy(delivered->error), STATUS_INVALID_ARG, "'in' was cut short while");
+    unit_fails(err_copy(delivered->error), code, meanwhile);
     response_free(delivered);
     request_release(r);
     struct region *region;
     uint8_t *there;
-    unit_fails(regions_use(all, named("in"), 0, 1, &region, &there), STATUS_INVALID_ARG,
-               "'in' was cut short after");
+    unit_fails(regions_use(all, named("in"), 0, 1, &region, &there), code, after);
     drop_all();
+    assert_int_equal(ftruncate(memory, BYTES), 0);
     put("in");
     unit_succeeds(regions_use(all, named("in"), 0, 1, &region, &there));
     regions_unuse(region);
     region_unref(region);
     drop_all();
     config_unref((struct model_config *)(uintptr_t)t.config);
+}
+
+static void what_was_cut_is_of_no_use(void **state)
+{
+    (void)state;
+    check_spoilt(4096, STATUS_INVALID_ARG, "'in' was cut short while", "'in' was cut short after");
+}
+
+static void what_found_no_room_is_of_no_use(void **state)
+{
+    (void)state;
+    check_spoilt(BYTES, STATUS_UNAVAILABLE, "no room for shared memory region 'in' while",
+                 "no room for shared memory region 'in' after");
 }
 
 int main(void)
@@ -371,6 +386,7 @@ int main(void)
         UNIT(a_request_that_is_given_up_uses_nothing),
         UNIT(strings_are_read_once),
         UNIT(what_was_cut_is_of_no_use),
+        UNIT(what_found_no_room_is_of_no_use),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
