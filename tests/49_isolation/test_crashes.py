@@ -20,12 +20,13 @@ from isolated import (
 )
 
 CRASHES = 100
-ANSWERED_WITHIN = 1  # second, of the request that was lost in a crash, less what threads waited for a processor that others had
+ANSWERED_WITHIN = 1  # second, of the request that was lost in a crash, less what one thread waited for a processor that others had
 DEADLY = {SEGFAULT: "signal 11", ABORT: "signal 6", EXIT: "exit status 7", KILL: "signal 9", FORK_AND_DIE: "signal 9"}
 
 
 class Watch:
-    """The time since it was made, less what threads of the server and of this process were ready and had no processor."""
+    """The time since it was made, less that in which one thread, of the server or of this process, was ready and had no processor: the one
+    that lacked it for the longest. What several threads lacked at a time adds up to more than the time that went by."""
 
     def __init__(self, server: Nereid):
         self.pids = (server.pid, os.getpid())
@@ -33,8 +34,7 @@ class Watch:
 
     def seconds(self) -> float:
         took = time.monotonic() - self.begun
-        waited = sum(procfs.waited_since(old, procfs.waits(pid)) for pid, old in zip(self.pids, self.waits, strict=True))
-        return max(0.0, took - waited)
+        return took - max(procfs.longest_wait_since(old, procfs.waits(pid)) for pid, old in zip(self.pids, self.waits, strict=True))
 
 
 @dataclass

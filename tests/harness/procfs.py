@@ -35,8 +35,13 @@ def waited_since(before: dict[str, float], now: dict[str, float]) -> float:
     return sum(max(0.0, seconds - before.get(thread, 0.0)) for thread, seconds in now.items())
 
 
-def longest_wait_seconds(pid: int) -> float:
+def longest_wait_since(before: dict[str, float], now: dict[str, float]) -> float:
     """The same, of that thread which waited for the longest time."""
+    return max((max(0.0, seconds - before.get(thread, 0.0)) for thread, seconds in now.items()), default=0.0)
+
+
+def longest_wait_seconds(pid: int) -> float:
+    """How long that thread of the process waited, since it began, which waited for the longest time."""
     return max(waits(pid).values(), default=0.0)
 
 
