@@ -29,6 +29,7 @@ class Browser:
         self.last = 0
         self.buffer = b""
         self.pages: dict[str, Page] = {}
+        self.traced: list[dict[str, Any]] = []
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -65,6 +66,8 @@ class Browser:
         told = json.loads(message)
         if "method" in told and told.get("sessionId") in self.pages:
             self.pages[told["sessionId"]].told(told["method"], told["params"])
+        if told.get("method") == "Tracing.dataCollected":
+            self.traced += told["params"]["value"]
         return told
 
     def ask(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
@@ -78,6 +81,17 @@ class Browser:
             if told.get("id") == self.last:
                 assert "error" not in told, f"{method}: {told['error']}"
                 return told["result"]
+
+    @contextlib.contextmanager
+    def trace(self, *categories: str) -> Iterator[list[dict[str, Any]]]:
+        """The list has the events of all processes of the browser once this is left."""
+        self.traced = []
+        self.ask("Tracing.start", traceConfig={"includedCategories": list(categories)}, transferMode="ReportEvents")
+        yield self.traced
+        self.ask("Tracing.end")
+        until = time.monotonic() + PATIENCE
+        while self._read(until).get("method") != "Tracing.tracingComplete":
+            pass
 
     @contextlib.contextmanager
     def page(self, url: str, width: int = 1280, height: int = 900, dark: bool = False, touch: bool = False) -> Iterator["Page"]:
@@ -121,6 +135,14 @@ class Page:
         got = self.ask("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in got, got["exceptionDetails"]
         return got["result"].get("value")
+
+    def tasks_ms(self, script: str) -> list[float]:
+        """For how long each task of the page computed while an expression settled: without what it waited for a processor."""
+        with self.browser.trace("toplevel", "blink.user_timing") as events:
+            self.value(f"performance.mark('traced'), ({script})")
+        page = next((each["pid"], each["tid"]) for each in events if each["name"] == "traced")
+        tasks = [each for each in events if (each["pid"], each["tid"]) == page and each["name"].endswith("::RunTask")]
+        return [each["tdur"] / 1000 for each in tasks if "tdur" in each]
 
     def until(self, script: str, seconds: float = 40) -> Any:
         """Waits in the page until an expression is true; returns it."""
