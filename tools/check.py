@@ -17,8 +17,11 @@ import run_tests
 from run_tests import ROOT, Outcome, Part, Stage
 
 LIST = ROOT / "tools" / "check.list"
-HARNESS = "tests/40_e2e/test_harness.py"
-GATES = [["tools/check_layers.py"], ["tools/tidy.py"], ["tools/format.sh", "--check"], ["tools/requirements.py", "--check"]]
+GATES = [
+    ["tools/check_layers.py"], ["tools/tidy.py"], ["tools/format.sh", "--check"], ["tools/requirements.py", "--check"], ["tools/promises.py"],
+    ["tools/differences.py", "--check"],
+]
+ALWAYS = "tests/00_gates/test_check.py"  # a bug of tests/mutants.list may quote a line that changed
 
 
 def read_list(path: Path = LIST) -> dict[str, list[str]]:
@@ -36,15 +39,13 @@ def git(*argv: str) -> list[str]:
 
 def changed(base: str | None) -> list[str]:
     new = git("ls-files", "--others", "--exclude-standard")
-    names = git("diff", "--name-only", base or "HEAD") + new
-    return names or git("diff", "--name-only", "HEAD~1")
+    names = git("diff", "--no-renames", "--name-only", base or "HEAD") + new
+    return names or git("diff", "--no-renames", "--name-only", "HEAD~1")
 
 
 def of_test(path: Path) -> list[str]:
-    """The tests to run for a changed file below tests/: the file itself if it is a test, else the tests of its folder."""
+    """The tests to run for a changed file of a folder of tests/: the file itself if it is a test, else the tests of its folder."""
     rung = Path(*path.parts[:2])
-    if path.parts[1] == "harness":
-        return [HARNESS]
     if path.name.startswith("test_") and path.suffix == ".py":
         return [str(path)] if (ROOT / path).exists() else []
     return [str(rung)] if any((ROOT / rung).glob("**/test_*.py")) and path.parts[1] != "41_compare" else []
@@ -54,14 +55,17 @@ def tests_of(names: list[str]) -> list[str]:
     places = read_list()
     found: list[str] = []
     for name in names:
-        if name.startswith("tests/"):
-            found += of_test(Path(name))
-        elif name.startswith("tools/"):
-            found.append("tests/00_gates")
-        elif fitting := [place for place in places if name == place or name.startswith(place + "/")]:
+        if fitting := [place for place in places if name == place or name.startswith(place + "/")]:
             found += places[max(fitting, key=len)]
+        elif name.startswith("tests/"):
+            found += of_test(Path(name))
     whole = {test for test in found if not test.endswith(".py")}
     return sorted(whole | {test for test in found if not any(test.startswith(folder + "/") for folder in whole)})
+
+
+def changed_tests(rung: str, names: list[str]) -> bool:
+    """Whether a test file of a folder of tests/ changed."""
+    return any(name.startswith(f"tests/{rung}/") and Path(name).name.startswith("test_") and name.endswith(".py") for name in names)
 
 
 def gates(part: Part) -> Outcome:
@@ -76,13 +80,15 @@ def stages_for(tests: list[str], names: list[str]) -> list[Stage]:
         Stage("build-dev", "build: address and undefined-behaviour sanitizers", run_tests.build("dev")),
         Stage("build", "build: release", run_tests.build("release", "server")),
         Stage("samples", "the sample repository", run_tests.samples, ("build",)),
-        Stage("check-gates", "quick gates", gates),
+        Stage("quick-gates", "quick gates", gates),
     ]
     if any(test.startswith("tests/51_stores") for test in tests):
         stages.append(Stage("stores-build", "build: stores to read models from", run_tests.stores))
+    if "tests/00_gates" not in tests:
+        tests = [*tests, ALWAYS]
     for rung in sorted({Path(test).parts[1] for test in tests}):
         chosen = tuple(test for test in tests if Path(test).parts[1] == rung)
-        run = run_tests.pytest("dev", "" if set(chosen) & set(names) else run_tests.OURS)
+        run = run_tests.pytest("dev", "" if changed_tests(rung, names) else run_tests.OURS)
         stages.append(Stage(f"check-{rung[3:]}", " ".join(chosen), run, (*needs, "samples", "stores-build"), chosen))
     return [*stages, Stage("c-dev", "C tests under the sanitizers", run_tests.ctest("dev"), ("build-dev", "samples"))]
 

@@ -1,5 +1,6 @@
 """`make check` and the mutants: what they choose."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -21,28 +22,51 @@ def test_each_folder_has_tests_that_exist() -> None:
     assert [room for room in rooms if not check.tests_of([f"{room}/x.c"])] == []
     assert [test for tests in places.values() for test in tests if not (ROOT / test).exists()] == []
     assert [place for place in places if not (ROOT / place).exists()] == []
+    chosen = {test for tests in places.values() for test in tests}
+    assert [path.name for path in (ROOT / "tests" / "40_e2e").glob("test_*.py") if f"tests/40_e2e/{path.name}" not in chosen] == []
 
 
 @pytest.mark.parametrize(
     ("names", "tests"),
     [
-        (["src/main.c"], []),
-        (["backends/python/x.c"], ["tests/40_e2e/test_digits.py", "tests/40_e2e/test_instances.py"]),  # the longest line that fits
+        (["CMakeLists.txt"], []),
+        (["backends/identity_new/x.c"], ["tests/40_e2e/test_digits.py", "tests/40_e2e/test_instances.py"]),  # the longest line that fits
         (["tests/40_e2e/test_curl.py", "tests/harness/ports.py"], ["tests/40_e2e/test_curl.py", "tests/40_e2e/test_harness.py"]),
         (["tests/49_isolation/isolated.py", "tests/49_isolation/test_limits.py"], ["tests/49_isolation"]),
         (["tools/tidy.py", "tests/00_unit/test_arena.c"], ["tests/00_gates"]),
+        (["src/http/openai/openai.c"], ["tests/40_e2e/test_openai.py", "tests/47_python/test_openai.py"]),
+        (["tests/40_e2e/plugins/echo.c"], ["tests/40_e2e"]),
     ],
 )
 def test_a_change_chooses_tests(names: list[str], tests: list[str]) -> None:
     assert check.tests_of(names) == tests
 
 
-def test_a_test_that_changed_is_asked_with_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of it may be marked so: left out, it would be no test. What a change elsewhere chooses does without."""
-    marks: list[str] = []
-    monkeypatch.setattr(run_tests, "pytest", lambda preset, words: marks.append(words))
-    check.stages_for(["tests/30_proto", "tests/50_config/test_reference.py"], ["src/http/http_conn.c", "tests/50_config/test_reference.py"])
-    assert marks == [run_tests.OURS, ""]
+@pytest.mark.parametrize("changed", ["tests/50_config/test_reference.py", "tests/48_caches/test_agents.py"])
+def test_a_test_that_changed_is_asked_with_the_reference(changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it may be marked so: left out, it would be no test. What a change elsewhere chooses does without. A whole folder may be chosen
+    because of another file."""
+    marks: dict[str, str] = {}
+    rungs = iter(["00_gates", "30_proto", Path(changed).parts[1]])
+    monkeypatch.setattr(run_tests, "pytest", lambda preset, words: marks.update({next(rungs): words}))
+    chosen = changed if "50_config" in changed else "tests/48_caches"
+    check.stages_for(["tests/30_proto", chosen], ["src/http/http_conn.c", changed, "caches/local/store.c"])
+    assert marks == {"00_gates": run_tests.OURS, "30_proto": run_tests.OURS, Path(changed).parts[1]: ""}
+
+
+def test_stages_have_names_of_their_own() -> None:
+    stages = [stage.name for stage in check.stages_for(["tests/00_gates", "tests/51_stores", "tests/40_e2e"], [])]
+    assert len(stages) == len(set(stages))
+
+
+def test_a_file_that_moved_was_in_its_old_folder_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example"]
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "x.c").write_text("int x;\n" * 50)
+    for argv in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"], ["mv", "one", "two"]):
+        subprocess.run([*git, *argv], cwd=tmp_path, check=True)
+    assert check.changed(None) == ["one/x.c", "two/x.c"]
 
 
 def test_a_base_that_git_does_not_know_is_said_so() -> None:
