@@ -102,25 +102,45 @@ _COMPLETES = (
 )
 
 
+# What is wrong with a model: what it says instead of how it completes its configuration, and what stands in front of its class.
+_PYTHON_FLAWS = (
+    ("raise ValueError('nothing to add')", ""),
+    ("config.add_input({'name': 'X', 'dims': [-1]})", ""),
+    ("config.add_input({'name': 'X', 'data_type': 'TYPE_FP32', 'dims': [7, 7, 7]})", ""),
+    ("config.add_output({'name': 'Z', 'data_type': 'TYPE_FP32', 'dims': [1]})\nconfig.set_max_batch_size(-3)", ""),
+    ("config.set_model_transaction_policy({'coupled': True})", ""),
+    ("return None", ""),
+    ("", "raise ImportError('not today')\n"),
+    ("", "import nothing_of_that_name\n"),
+)
+
+
 def _model_py(completes: str) -> bytes:
     lines = "".join(f"        {line}\n" for line in completes.splitlines())
     method = f"    @staticmethod\n    def auto_complete_config(config):\n{lines}        return config\n" if completes else ""
     return _PYTHON.format(completes=method).encode()
 
 
-def python(count: int = 12, seed: int = 13) -> dict[str, Made]:
-    """Models that give back what they get, some of which complete their configuration."""
+def _python_io(rng: random.Random) -> str:
+    kind, dims = rng.choice(("INT32", "FP32", "STRING", "BOOL")), rng.choice(("[ -1 ]", "[ 4 ]", "[ 2, -1 ]"))
+    batch = rng.choice((0, 4))
+    text = f"max_batch_size: {batch}\n" + _tensor("input", "X", kind, dims) + _tensor("output", "Y", kind, dims)
+    return text + (rng.choice(SCHEDULERS[:6]) + "\n" if batch else "")
+
+
+def python(count: int = 24, seed: int = 13) -> dict[str, Made]:
+    """Models that give back what they get, some of which complete their configuration; a third of them has something wrong."""
     rng = random.Random(seed)
     made = {}
     for number in range(count):
-        completes = _COMPLETES[number % len(_COMPLETES)]
+        completes, front = _COMPLETES[number % len(_COMPLETES)], ""
         text = 'backend: "python"\n' + _parts(rng, PLAIN[:4]) + ONE + "\n"
-        if not completes:
-            kind, dims = rng.choice(("INT32", "FP32", "STRING", "BOOL")), rng.choice(("[ -1 ]", "[ 4 ]", "[ 2, -1 ]"))
-            batch = rng.choice((0, 4))
-            text += f"max_batch_size: {batch}\n" + _tensor("input", "X", kind, dims) + _tensor("output", "Y", kind, dims)
-            text += rng.choice(SCHEDULERS[:6]) + "\n" if batch else ""
-        made[f"p{number:03}"] = Made(text, {"model.py": _model_py(completes)})
+        if number % 3 == 2:
+            completes, front = _PYTHON_FLAWS[number // 3 % len(_PYTHON_FLAWS)]
+            text += _python_io(rng)
+        elif not completes:
+            text += _python_io(rng)
+        made[f"p{number:03}"] = Made(text, {"model.py": front.encode() + _model_py(completes)})
     return made
 
 
