@@ -54,6 +54,7 @@ build_once() {
     mapfile -t files < <(find "$sources" -type f | sort)
     print=$(cat "$script" tools/say.sh "${files[@]}" | sha256sum | cut -c1-32)
     if [ "$(cat "$OUT/.stamp" 2>/dev/null)" = "$print" ]; then return 0; fi
+    rm -f "$OUT/.stamp"
     for step in "$@"; do "$step"; done
     echo "$print" >"$OUT/.stamp"
     say "ready after $((SECONDS - begun)) s"
@@ -67,5 +68,6 @@ go_programs() {
     command -v go >/dev/null || die "there is no Go on this machine" "what is built needs the version that $sources/go.mod names"
     rm -rf "$module"
     cp -r "$sources" "$module"
+    export HOME=${HOME:-$PWD/build/home} # Go keeps modules below it
     (cd "$module" && quietly go env GOFLAGS=-buildvcs=false go build -mod=readonly -o "$OUT/bin/" "$@")
 }

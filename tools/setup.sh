@@ -222,11 +222,12 @@ install_newer() {
 }
 
 make_venv() {
-    if [ -x "$VENV/bin/python" ] && "$VENV/bin/python" -c 'import pip' 2>/dev/null; then return 0; fi
+    if [ -e "$VENV/.made" ] && "$VENV/bin/python" -c 'import pip' 2>/dev/null; then return 0; fi # pip may be there in part
     say "making the Python environment $VENV"
     rm -rf "$VENV" "$STAMPS"/*.lock.done
     run_logged "python3 -m venv $VENV" "$STAMPS/venv.log" "is python3-venv installed?" \
         /usr/bin/python3 -m venv "$VENV"
+    touch "$VENV/.made"
 }
 
 # install_python LOCK - bring build/venv to what the lock says. A lock that begins with "# without dependencies" names all there is.
@@ -316,6 +317,7 @@ once() {
     stamp=$STAMPS/$(basename "$file").done
     print=$(sha256sum <"$file")
     if [ "$(cat "$stamp" 2>/dev/null)" = "$print" ]; then return 0; fi
+    rm -f "$stamp" # of another FILE, which may come back after this was interrupted
     "$@"
     echo "$print" >"$stamp"
 }
@@ -344,6 +346,7 @@ setup_group() {
     local group=$1 stamp=$STAMPS/$1.stamp print part lock start=$SECONDS packages=()
     print=$(fingerprint "$group")
     if [ "$(cat "$stamp" 2>/dev/null)" = "$print" ] && still_there; then return 0; fi
+    rm -f "$stamp"
     say "preparing for '$group'; the first time takes some minutes"
     mkdir -p "$STAMPS"
     check_room "$group"

@@ -9,6 +9,7 @@ TOOL=setup_ray
 stamp=build/.setup/ray.stamp
 print=$(cat tools/setup_ray.sh tools/packages/ray.lock | sha256sum | cut -c1-32)
 if [ "$(cat "$stamp" 2>/dev/null)" = "$print" ] && [ -x build/ray/bin/python ]; then exit 0; fi
+rm -f "$stamp"
 OUT=build/.setup
 mkdir -p "$OUT"
 rm -rf build/ray

@@ -24,7 +24,7 @@ def reciter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     for name, of in (("wrapped", "recite"), ("nested", "wrapped")):
         step = Step(of, {"text_input": "text_input"}, {"text_output": "text_output"})
         repository.model(name, Ensemble(name, [step], ("text_input",), ("text_output",), "BYTES", "1", extra=recite.DECOUPLED).config())
-    with Nereid(repository.path) as server:
+    with Nereid(repository.path, {"http-stall-timeout-secs": "600"}) as server:  # some clients do not read, for as long as a test may take
         yield server
 
 

@@ -53,7 +53,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 
 @pytest.fixture(scope="module")
 def server(models: Repository) -> Iterator[Server]:
-    with serve(models) as running:
+    """It waits for its clients as long as a test may take: some do not read."""
+    with serve(models, {"http-stall-timeout-secs": "600"}) as running:
         yield running
 
 

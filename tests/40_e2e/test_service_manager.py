@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,9 @@ from harness.servers import Nereid
 
 
 @pytest.fixture(params=["a path", "an abstract name"])
-def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
-        told.bind(str(tmp_path / "notify") if request.param == "a path" else f"\0nereid-{tmp_path}"[:100])
+def manager(request: pytest.FixtureRequest) -> Iterator[socket.socket]:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:  # names are short
+        told.bind(f"{folder}/notify" if request.param == "a path" else f"\0nereid-{folder}")
         told.settimeout(60)
         yield told
 

@@ -42,7 +42,7 @@ class AtSockets(Nereid):
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """With a short name: that of a socket has at most 107 bytes."""
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory(dir="/tmp") as made:
         yield Path(made)
 
 
