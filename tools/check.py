@@ -5,7 +5,7 @@
 
 The change is the difference to COMMIT. Without --base it is what is not committed; if everything is committed, it is the last commit. This
 runs all C tests, the quick gates, the Python tests that tools/check.list names for the changed folders, and the Python tests that changed
-(these also against the reference). --list only prints the Python tests. The last line is `N passed, N failed`. `make test` runs everything.
+(these also against the reference). What takes longer is named and left out. --list only prints the Python tests. The last line is `N passed, N failed`. `make test` runs everything.
 """
 
 import argparse
@@ -21,6 +21,8 @@ GATES = [
     ["tools/check_layers.py"], ["tools/tidy.py"], ["tools/format.sh", "--check"], ["tools/requirements.py", "--check"], ["tools/promises.py"],
     ["tools/differences.py", "--check"],
 ]
+# Folders of tests/ whose tests need what takes long to fetch or to build, or are no matter of minutes.
+LATER = ("41_compare", "46_clients", "54_deploy", "55_others", "56_debian", "57_examples", "60_cost", "70_soak", "71_ray", "90_bench")
 ALWAYS = "tests/00_gates/test_check.py"  # a bug of tests/mutants.list may quote a line that changed
 
 
@@ -45,10 +47,12 @@ def changed(base: str | None) -> list[str]:
 
 def of_test(path: Path) -> list[str]:
     """The tests to run for a changed file of a folder of tests/: the file itself if it is a test, else the tests of its folder."""
+    if path.parts[1] in LATER:
+        return []
     rung = Path(*path.parts[:2])
     if path.name.startswith("test_") and path.suffix == ".py":
         return [str(path)] if (ROOT / path).exists() else []
-    return [str(rung)] if any((ROOT / rung).glob("**/test_*.py")) and path.parts[1] != "41_compare" else []
+    return [str(rung)] if any((ROOT / rung).glob("**/test_*.py")) else []
 
 
 def tests_of(names: list[str]) -> list[str]:
@@ -101,6 +105,8 @@ def main() -> int:
     names = changed(options.base)
     tests = tests_of(names)
     print(f"{len(names)} changed files; besides the C tests: {' '.join(tests) or 'nothing'}", flush=True)
+    if left_out := sorted({str(Path(*Path(name).parts[:2])) for name in names if name.startswith("tests/") and Path(name).parts[1] in LATER}):
+        print(f"left to `make test` and `make test-long`: {' '.join(left_out)}", flush=True)
     return 0 if options.list else run_tests.conclude(run_tests.run_stages(stages_for(tests, names)))
 
 
