@@ -1,7 +1,8 @@
 """Asks two servers the same thing and tells where the answers differ.
 
 An answer says what it means ("status", "body", "message", ...) and, under "wire", how it came: the reason beside the status, every
-header in its order, the bytes of the body as far as they are JSON or a message. compare() looks at the former, tests/41_compare at both.
+header in its order, the bytes of the body as far as they are JSON or a message, those that came behind the answer. compare() looks at the
+former, tests/41_compare at both.
 """
 
 import contextlib
@@ -59,7 +60,9 @@ class Http:
 
     def ask(self, server: Server) -> Answer:
         host, port = server.http.split(":")
-        got = rawhttp.request(host, int(port), self.method, self.path, self.body, self.headers)
+        with rawhttp.Connection(host, int(port)) as connection:
+            got = connection.ask(self.method, self.path, self.body, self.headers)
+            behind = connection.rest()
         length = got.header("Inference-Header-Content-Length")
         body = _unpacked(got.header("Content-Encoding"), got.body)
         text = body if length is None else body[: int(length)]
@@ -68,7 +71,7 @@ class Http:
             answer["binary"] = body[int(length) :]
         if got.status < 400 and body:
             answer["Content-Type"] = got.header("Content-Type")
-        answer["wire"] = {"reason": got.reason, "headers": [_header(*each) for each in got.headers], "text": text}
+        answer["wire"] = {"reason": got.reason, "headers": [_header(*each) for each in got.headers], "text": text, "behind": behind}
         return answer
 
 

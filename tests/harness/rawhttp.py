@@ -1,5 +1,6 @@
 """HTTP/1.1 by hand over one socket: what is sent is exactly what the caller wrote."""
 
+import contextlib
 import json
 import socket
 import struct
@@ -129,6 +130,14 @@ class Connection:
         except ConnectionError:
             return True
         return not self._left
+
+    def rest(self) -> bytes:
+        """What comes behind the answers that were read: this side says that it sends no more, and reads until the server closes."""
+        with contextlib.suppress(OSError):  # the server has closed already
+            self.socket.shutdown(socket.SHUT_WR)
+            while part := self.socket.recv(1 << 16):
+                self._left += part
+        return bytes(self._left)
 
     def ask(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
