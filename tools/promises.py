@@ -4,21 +4,28 @@
     tools/promises.py [--root FOLDER]
 
 Each row of its tables has a promise, its source (a page and a quotation from it, or the blueprint), the tests that prove it, and the bound,
-written exactly as in a test. The exit status is 1, and a line says why, if a test does not exist, a page does not have the quotation, none
-of the row's tests has the bound, or a line of README.md or docs/user has an amount with a unit and no row quotes it.
+written exactly as in a test: in the code of the function, its decorators included, or of a constant of its file that it names. The exit
+status is 1, and a line says why, if a test does not exist, a page does not have the quotation, none of the row's tests has the bound, or a
+line of README.md or docs/user has an amount with a unit and no row quotes it.
 
 On every page of docs/internals the rows of a table whose last column is "shown by" name tests that exist.
 """
 
 import argparse
+import ast
+import io
 import re
 import sys
+import tokenize
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 PAGE = "docs/internals/promises.md"
 SOURCE = re.compile(r"`([\w./-]+\.md)` \"([^\"]+)\"")
 TEST = re.compile(r"`(tests/[\w./-]+)::(\w+)`")
+C_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+C_CONSTANT = re.compile(r"^#define (?P<name>\w+)(?:[^\\\n]|\\\n)*", re.MULTILINE)
 BOUND = re.compile(r"`([^`]+)`")
 UNIT = r"(?:ms|us|ns|s|seconds?|minutes?|hours?|KiB|MiB|GiB|TiB|%|times|bytes)"
 AMOUNT = re.compile(rf"\d[\d,.]* ?{UNIT}(?!\w)|\b(?:half a|within a|for a|than a|after a|lines a) (?:second|minute|hour)\b")
@@ -48,14 +55,53 @@ def promises(page: str) -> list[Promise]:
     return found
 
 
-def body_of(root: Path, path: str, name: str) -> str | None:
-    """The text of the file of a test; None if the file or the test does not exist."""
+def without_comments(text: str) -> str:
+    lines = text.split("\n")
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            line, column = token.start
+            lines[line - 1] = lines[line - 1][:column]
+    return "\n".join(lines)
+
+
+def python_code(text: str, name: str) -> str | None:
+    """A function without its docstring, and the constants of its file that it and they name; or a constant. None if there is neither."""
+    text = without_comments(text)
+    tree, lines = ast.parse(text), text.split("\n")
+    constants: dict[str, list[ast.stmt]] = defaultdict(list)
+    for node in tree.body:
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []:
+            if isinstance(target, ast.Name):
+                constants[target.id].append(node)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name]
+    waiting: list[ast.stmt] = [*functions] or constants.pop(name, [])
+    code = []
+    while waiting:
+        node = waiting.pop()
+        begin = min([node.lineno, *(mark.lineno for mark in getattr(node, "decorator_list", []))])
+        said = node.body[0] if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) else None
+        told = range(said.lineno, (said.end_lineno or 0) + 1) if said else ()
+        code += [lines[number - 1] for number in range(begin, (node.end_lineno or 0) + 1) if number not in told]
+        waiting += [each for part in ast.walk(node) if isinstance(part, ast.Name) for each in constants.pop(part.id, [])]
+    return "\n".join(code) if code else None
+
+
+def c_code(text: str, name: str) -> str | None:
+    """A C test without comments, and the macros of its file that it names."""
+    text = C_COMMENT.sub("", text)
+    function = re.search(rf"^static void {name}\(.*?^\}}", text, re.MULTILINE | re.DOTALL)
+    if not function:
+        return None
+    named = set(re.findall(r"\w+", function[0]))
+    return "\n".join([function[0], *(each[0] for each in C_CONSTANT.finditer(text) if each["name"] in named)])
+
+
+def code_of(root: Path, path: str, name: str) -> str | None:
+    """The code of a test; None if the file or the test does not exist."""
     file = root / path
     if not file.is_file():
         return None
-    text = file.read_text()
-    form = rf"^(?:static void |def ){name}\(|^{name} = "
-    return text if re.search(form, text, re.MULTILINE) else None
+    return (python_code if file.suffix == ".py" else c_code)(file.read_text(), name)
 
 
 def plain(text: str) -> str:
@@ -72,7 +118,7 @@ def of_row(root: Path, row: Promise) -> list[str]:
             if not file.is_file() or plain(words) not in plain(file.read_text()):
                 found.append(f"{row.words}: {page} does not say {words!r}")
     tests = TEST.findall(row.tests)
-    texts = [body_of(root, *test) for test in tests]
+    texts = [code_of(root, *test) for test in tests]
     found += [f"{row.words}: there is no test {'::'.join(test)}" for test, text in zip(tests, texts, strict=True) if text is None]
     if not tests and not row.tests.startswith("not held"):
         found.append(f"{row.words}: no test, and not said that it is not held")
@@ -99,7 +145,7 @@ def shown(root: Path) -> list[str]:
                 tests = TEST.findall(cells[-1])
                 where = f"{page.relative_to(root)}: {cells[0].strip()}"
                 found += [] if tests else [f"{where}: shown by no test"]
-                found += [f"{where}: there is no test {'::'.join(test)}" for test in tests if body_of(root, *test) is None]
+                found += [f"{where}: there is no test {'::'.join(test)}" for test in tests if code_of(root, *test) is None]
     return found
 
 

@@ -23,7 +23,7 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "README.md").write_text("A server.\n\n    wait 5 minutes\n")
     (tmp_path / "docs/user/a.md").write_text("# A\n\nIt ends within 3\nseconds.\nIt ends within 3 seconds.\n")
     (tmp_path / "tests/test_one.py").write_text("def test_it() -> None:\n    assert took < 3\n")
-    (tmp_path / "tests/test_two.c").write_text("static void it_works(void **state)\n")
+    (tmp_path / "tests/test_two.c").write_text("static void it_works(void **state)\n{\n    work();\n}\n")
     (tmp_path / "docs/internals/promises.md").write_text(HEAD + ROW)
     assert run(tmp_path).returncode == 0, run(tmp_path).stdout
     return tmp_path
@@ -52,6 +52,60 @@ def test_what_is_missing_is_told(tree: Path, old: str, new: str, words: str) -> 
     done = run(tree)
     assert done.returncode == 1
     assert words in done.stdout
+
+
+PYTHON_HELD = """\
+LIMIT = 3
+BOUND = LIMIT
+WAYS = [BOUND]
+
+
+@mark("soon", 4)
+def test_it() -> None:
+    '''As told: took < 5.'''
+    assert took < LIMIT  # took < 6
+    assert kept in WAYS
+
+
+def test_other() -> None:
+    assert took < 7
+"""
+C_HELD = """\
+#define LIMIT \\
+    3
+#define OTHER 4
+
+/* took < 5 */
+static void it_works(void **state)
+{
+    assert_true(took < LIMIT /* took < 6 */);
+}
+
+static void other(void **state)
+{
+    assert_true(took < 7);
+}
+"""
+
+
+@pytest.mark.parametrize("bound", ["took < LIMIT", "LIMIT = 3", "BOUND = LIMIT", 'mark("soon", 4)', "#define LIMIT \\ 3", "assert_true(took < LIMIT"])
+def test_a_bound_stands_in_the_test(tree: Path, bound: str) -> None:
+    """Or in a constant that it names, by another one too."""
+    (tree / "tests/test_one.py").write_text(PYTHON_HELD)
+    (tree / "tests/test_two.c").write_text(C_HELD)
+    (tree / "docs/internals/promises.md").write_text(HEAD + ROW.replace("took < 3", bound))
+    done = run(tree)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("bound", ["took < 5", "took < 6", "took < 7", "OTHER 4"])
+def test_a_bound_elsewhere_is_none(tree: Path, bound: str) -> None:
+    """In a comment, in a docstring, in another test, in a constant that it does not name."""
+    test_a_bound_stands_in_the_test(tree, "took < LIMIT")
+    (tree / "docs/internals/promises.md").write_text(HEAD + ROW.replace("took < 3", bound))
+    done = run(tree)
+    assert done.returncode == 1
+    assert f"none of its tests has the bound '{bound}'" in done.stdout
 
 
 @pytest.mark.parametrize(
