@@ -25,7 +25,7 @@ def test_the_report_in_a_browser(tmp_path: Path) -> None:
     with Nereid(repository.path) as server:
         argv = [str(paths.nereid_binary()), "bench", "-m", "plain", "-u", server.http, "-p", "20", "--max-trials=3", "--concurrency-range", "1:5:2"]
         done = subprocess.run([*argv, "--html", str(page)], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode in (0, 3), done.stderr
+    assert done.returncode == (3 if "Not stable within" in done.stdout else 0), done.stderr
     assert not re.search(r"(?:src|href)=", page.read_text().split("<script>")[0]), "it asks for another file"
     shown = dom(page, tmp_path / "browser")
     assert shown.count("<canvas") == 4 and shown.count("<figure") == 4

@@ -182,7 +182,7 @@ def test_what_is_refused(servers: list[Server], method: str, path: str, body: by
     assert ours.status == 400
     assert ours.json()["error"]
     if body not in (b"", b"{") and b":1" not in (body or b"") and b":2" not in (body or b""):  # the reference answers twice, or not at all
-        assert ask(servers[1], "sagemaker", method, path, body).status in (400, 500)
+        assert ask(servers[1], "sagemaker", method, path, body).status == 400
 
 
 @pytest.mark.parametrize("url", ["../../../etc", "{root}", "{root}/", "{root}/../outside", "{root}/way-out", "{root}x/model", "{root}/nothing", "", "/", "models"])
@@ -219,12 +219,12 @@ def test_no_model_takes_the_place_of_another(archives: Archives, tmp_path: Path)
     """Neither of one in the repository, nor of a step of another ensemble."""
     with serve(Nereid, archives.root) as running:
         Repository(archives.root.parent / "repository").identity("mine")
-        assert load(running, "h", archives.one("h"), "mine").status in (200, 409)
+        assert load(running, "h", archives.one("h"), "mine").status == 200
     with serve(Nereid, archives.root, {"load-model": "mine"}) as running:
         assert load(running, "h", archives.one("h"), "mine").status == 409
         assert load(running, "e1", archives.ensemble("e1", "pre", "post")).status == 200
         taken = load(running, "e2", archives.ensemble("e2", "pre", "other"))
-        assert taken.status in (400, 409)
+        assert taken.status == 400
         assert "another model of this server has the name" in taken.json()["error"]
         assert invoke(running, "e1").status == 200
         assert serving(running) == {"e1", "mine", "pre", "post"}  # what came with the other went with it

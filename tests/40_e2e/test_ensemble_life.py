@@ -393,12 +393,17 @@ def test_unloads_under_load(busy: Server) -> None:
 
 def test_many_at_a_time(busy: Server) -> None:
     """Loads and unloads of models that need each other, all at once: each is answered, and the end is what was asked for last."""
+    done: list[str] = []
+
     def change(me: int) -> None:
         for number in range(25):
             model = ("nest", "two", "a", "pair", "b", "again")[(me + number) % 6]
-            got = unload(busy, model, number % 2 == 0) if (me + number) % 3 else load(busy, model)
-            # A load may find that another has just taken out what it needs, and says so.
-            assert got.status == 200 or (got.status == 400 and "load failed for model" in got.json()["error"]), got.body
+            deed = "unload" if (me + number) % 3 else "load"
+            got = unload(busy, model, number % 2 == 0) if deed == "unload" else load(busy, model)
+            if got.status == 200:
+                done.append(deed)
+            else:  # a load may find that another has just taken out what it needs, and says so
+                assert got.status == 400 and "load failed for model" in got.json()["error"], got.body
 
     failures: list[BaseException] = []
 
@@ -415,6 +420,7 @@ def test_many_at_a_time(busy: Server) -> None:
         for thread in threads:
             thread.join(120)
         assert not any(thread.is_alive() for thread in threads)
+        assert {"load", "unload"} <= set(done), done
         assert load(busy, "nest").status == 200
         assert serves(busy, "nest")
         busy.process.wait_until(lambda: serves(busy, "nest"), 30)

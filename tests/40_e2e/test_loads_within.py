@@ -10,6 +10,7 @@ from harness.repository import Repository
 from harness.servers import Nereid
 from witness import compile_backend
 
+WAITING = 32  # loads of such backends may wait at the same time, whatever --model-load-thread-count is
 TENSORS = """input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 1 ] } ]
 output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 1 ] } ]
 """
@@ -83,5 +84,6 @@ def test_many_at_once(server: Nereid) -> None:
         _loads(repository, f"wide{i}", f"leaf{i}")
     with ThreadPoolExecutor(50) as pool:
         found = list(pool.map(lambda i: _load(server, f"wide{i}"), range(50)))
-    assert all(status == 200 or "wait already" in error for status, error in found), found
+    assert found.count((200, "")) >= WAITING, found  # a load is refused while so many wait, and these end well
+    assert all(status == 400 and "wait already" in error for status, error in found if status != 200), found
     assert _load(server, "good") == (200, "")

@@ -39,7 +39,7 @@ def test_no_client_names_a_file(tmp_path: Path) -> None:
         for path, key in routes.items():
             for value in (str(named), [str(named)]):
                 answer = rawhttp.post(server.http, path, {key: value})
-                assert answer.status in (400, 501), (path, value, answer)
+                assert answer.status == 501, (path, value, answer)
         log = pb.LogSettingsRequest()
         log.settings["log_file"].string_param = str(named)
         assert channel.call("LogSettings", log).code == "UNIMPLEMENTED"
@@ -88,7 +88,7 @@ def test_sizes_that_wrap_around(nereid: Server, shape: list[int]) -> None:
     answer = rawhttp.post(nereid.http, f"/v2/models/{model}/infer", header + raw, lengths)
     answers.append((answer.status, answer.json()["error"]))
     for status, error in answers:
-        assert status in (400, 500), error
+        assert status == 400, error
         assert error
     with rawgrpc.Channel(nereid.grpc) as channel:
         for content in (b"", raw):
