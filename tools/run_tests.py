@@ -22,6 +22,7 @@ import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +31,7 @@ LOGS = ROOT / "build" / "test-logs"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 JOBS = str(os.cpu_count() or 2)
 SECONDS = 1800  # time limit of a stage without its own; the slowest stage needs a third of it on a busy machine
+SECONDS_TO_END = 10  # that a command has which is told to
 LANES = int(os.environ.get("NEREID_TEST_LANES", 0)) or min(2 * int(JOBS), 16)
 FIRST_PORT, LAST_PORT = os.environ.get("NEREID_TEST_PORTS", "12000-32000").split("-")
 PORTS = (int(FIRST_PORT), int(LAST_PORT))  # below the range of ephemeral ports; each lane gets a part of it
@@ -99,9 +101,13 @@ class Part:
             os.close(fd)
 
     def kill(self) -> None:
-        """Kills the command that the part runs, with all processes that it started."""
+        """Ends the command that the part runs. It is told first, so that it can end what runs in other sessions; then its own is killed."""
         if process := self.process:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # another thread may have waited for it meanwhile
+                os.killpg(process.pid, signal.SIGTERM)
+                self._ends_within(process.pid, SECONDS_TO_END)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 @dataclass

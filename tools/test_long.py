@@ -6,15 +6,16 @@
 NEREID_SIM_RUNS  number of seeds of each simulation (100000)
 NEREID_SOAK_SECONDS  how long two servers handle ordinary load (7200)
 NEREID_SOAK_PACE  how much of one processor the soak takes (0.33)
-NEREID_MUTATE_MINUTES  how long tools/mutate.py runs for each of five folders (15); survivors are listed and are no failure
+NEREID_MUTATE_MINUTES  how long tools/mutate.py runs for each of its folders (15); survivors are listed and are no failure
 FUZZ_SECONDS  how long each fuzzer runs (1800)
 
 The stages that measure waiting times run first, one at a time; the others then run in parallel, as in tools/run_tests.py. It ends by itself;
-docs/internals/testing.md says after how long. The last line is `N passed, N failed`; a simulation, a fuzzer and a folder with mutants count
-as one test each.
+docs/internals/testing.md says after how long. The last line is `N passed, N failed`; a simulation, a fuzzer, a folder with mutants and all
+bugs of tests/mutants.list count as one test each.
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable
 
@@ -41,16 +42,23 @@ def simulations(preset: str) -> Callable[[Part], Outcome]:
     return run
 
 
-def mutants(folder: str) -> Callable[[Part], Outcome]:
-    minutes = setting("NEREID_MUTATE_MINUTES", "15")
+def bugs(tells: str, otherwise: str, *argv: str) -> Callable[[Part], Outcome]:
+    """Runs tools/mutate.py, and prints the lines that match `tells`."""
 
     def run(part: Part) -> Outcome:
-        status = part.command(["tools/mutate.py", folder, "--minutes", minutes, "--count", "100000", "--seed", str(os.getpid())])
-        said = [line for line in part.log().read_text().splitlines() if line.startswith("survives: ") or " mutants: " in line]
-        print(*said, sep="\n")
-        return Outcome(1) if status == 0 else Outcome(0, 1, "could not be run")
+        status = part.command(["tools/mutate.py", *argv])
+        print(*(line for line in part.log().read_text().splitlines() if re.search(tells, line)), sep="\n")
+        return Outcome(1) if status == 0 else Outcome(0, 1, f"{otherwise}, or could not be run")
 
     return run
+
+
+def mutants(folder: str) -> Callable[[Part], Outcome]:
+    drawn = ("--minutes", setting("NEREID_MUTATE_MINUTES", "15"), "--count", "100000", "--seed", str(os.getpid()))
+    return bugs(r"^survives: | mutants: ", "no test was asked", folder, *drawn)
+
+
+planted_bugs = bugs(r"^SURVIVED|^DOES NOT BUILD| caught$", "no test notices a bug", "--planted")
 
 
 def fuzz_build(part: Part) -> Outcome:
@@ -98,6 +106,7 @@ BESIDE = [
         Stage(f"mutants-{folder}", f"bugs planted in src/{folder}", mutants(folder), (*DEV, *(f"mutants-{old}" for old in MUTATED[:at])), seconds=NIGHT)
         for at, folder in enumerate(MUTATED)
     ),
+    Stage("mutants-planted", "bugs that somebody thought of", planted_bugs, ("stores-build", *RELEASE, *DEV, *(f"mutants-{old}" for old in MUTATED)), seconds=NIGHT),
     Stage("install-ray", "Ray Serve in an environment of its own", run_tests.script("could not be installed", "tools/setup_ray.sh")),
     of_folder("ray", "the package for Python in a Ray cluster", "71_ray", ("install-ray", *RELEASE), "release"),
     Stage("build-fuzz", "build: the fuzzers", fuzz_build),

@@ -17,6 +17,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import copies
+
 ROOT = Path(__file__).resolve().parent.parent
 PRESET = "dev"
 
@@ -44,20 +46,6 @@ def edit(path: Path, pattern: str, instead: str, least: int) -> None:
     if count < least:
         raise SystemExit(f"without: {path}: expected {least} places like {pattern!r}, found {count}")
     path.write_text(text)
-
-
-def copy_tree(tree: Path) -> None:
-    shutil.rmtree(tree, ignore_errors=True)
-    names = run("git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "-z", check=True, stdout=subprocess.PIPE).stdout
-    for name in filter(None, names.split("\0")):
-        if (ROOT / name).is_file():
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, tree / name)
-    (tree / "build").mkdir()
-    presets = re.findall(r'"name": "(\w+)"', (ROOT / "CMakePresets.json").read_text())
-    for path in (ROOT / "build").iterdir():
-        if path.name not in [*presets, "without"]:
-            (tree / "build" / path.name).symlink_to(path)
 
 
 def take_sources(tree: Path, room: str) -> None:
@@ -108,7 +96,9 @@ def take_tests(tree: Path, room: str) -> list[str]:
 
 def prove(room: str, keep: bool, unbuilt: bool) -> bool:
     tree = ROOT / "build" / "without" / room
-    copy_tree(tree)
+    shutil.rmtree(tree, ignore_errors=True)
+    copies.copy_sources(ROOT, tree)
+    copies.share_build(ROOT, tree)
     take_sources(tree, room)
     gone = take_tests(tree, room)
     print(f"without {room}: {len(gone)} tests went with it: {', '.join(gone)}", flush=True)

@@ -1,7 +1,10 @@
 """`make check` and the mutants: what they choose."""
 
+import argparse
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,9 +13,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import check  # noqa: E402
+import copies  # noqa: E402
 import mutate  # noqa: E402
 import planted  # noqa: E402
 import run_tests  # noqa: E402
+from mutate import Failure  # noqa: E402
 
 
 def test_each_folder_has_tests_that_exist() -> None:
@@ -149,3 +154,117 @@ def test_bugs_that_cannot_be_planted_are_told(tmp_path: Path) -> None:
     told = planted.problems(tmp_path)
     assert "gone: expected its text in x.c once, found it 0 times" in told[0]
     assert "other: expected its text in y.c once, found it 0 times" in told[1]
+
+
+BROKEN = Failure("No space left on device")
+FAILS = Failure("1 - 00_unit.test_map (Failed)")
+ENDLESS = Failure("did not end", in_time=False)
+BUG = planted.Planted("gone", [planted.Place(Path("src/base/x.c"), ["    CHECK(n > 0);"])], ["00_unit.test_map"])
+MUTANT = mutate.Mutant(Path("src/base/x.c"), 0, 0, "", "", 1)
+Fake = Callable[[str, Failure | None, Failure | None], None]
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
+    """A tree with one source, in which builds and tests end as told: fake(what does not build, its failure, the failure of tests)."""
+    (tmp_path / "src" / "base").mkdir(parents=True)
+    (tmp_path / "src" / "base" / "x.c").write_text(SOURCE)
+    (tmp_path / "tests" / "00_unit").mkdir(parents=True)
+    (tmp_path / "tests" / "00_unit" / "test_map.c").write_text('#include "base/x.h"')
+    (tmp_path / planted.LIST).write_text("gone: somebody suffers\n  in src/base/x.c\n  -    CHECK(n > 0);\n  by 00_unit.test_map\n")
+    for name in ("ROOT", "TREE", "WORK"):
+        monkeypatch.setattr(mutate, name, tmp_path)
+    monkeypatch.setattr(mutate, "prepare", lambda preset: None)
+
+    def set_up(target: str, unbuilt: Failure | None, asked: Failure | None) -> None:
+        def is_changed() -> bool:
+            return (tmp_path / "src" / "base" / "x.c").read_text() != SOURCE
+
+        monkeypatch.setattr(mutate, "build", lambda preset, *targets: unbuilt if target in targets and is_changed() else None)
+        for kind in ("ctest", "pytest"):
+            monkeypatch.setattr(mutate, kind, lambda *argv, **options: asked if is_changed() else None)
+
+    return set_up
+
+
+@pytest.mark.parametrize(
+    ("target", "unbuilt", "asked", "said"),
+    [
+        ("", None, FAILS, "caught: gone by 00_unit.test_map"),
+        ("", None, ENDLESS, "caught: gone by time-out of 00_unit.test_map"),
+        ("", None, None, "SURVIVED: gone, 00_unit.test_map"),
+        ("nereid_base", BROKEN, FAILS, "DOES NOT BUILD: gone\nNo space left on device"),
+        ("00_unit_test_map", BROKEN, FAILS, "DOES NOT BUILD: gone for 00_unit.test_map\nNo space left on device"),
+    ],
+)
+def test_a_bug_is_caught_by_what_is_asked_alone(fake: Fake, target: str, unbuilt: Failure | None, asked: Failure | None, said: str) -> None:
+    fake(target, unbuilt, asked)
+    assert mutate.noticed(BUG, "dev") == said
+    assert mutate.plant(argparse.Namespace(names=[], preset="dev")) == (0 if said.startswith("caught") else 1)
+    with pytest.raises(SystemExit, match="no bug nosuch"):
+        mutate.plant(argparse.Namespace(names=["gone", "nosuch"], preset="dev"))
+
+
+def options_of(python: bool = False) -> argparse.Namespace:
+    return argparse.Namespace(folder="base", file=None, count=3, minutes=1, seed=1, preset="dev", near=False, python=python)
+
+
+@pytest.mark.parametrize(
+    ("target", "unbuilt", "asked", "by"),
+    [
+        ("", None, FAILS, ["a test of its folder", "tests/50_config/test_x.py"]),
+        ("", None, ENDLESS, ["time-out of a test of its folder", "time-out of tests/50_config/test_x.py"]),
+        ("", None, None, [None, None]),
+        ("nereid_base", BROKEN, FAILS, ["build", "tests/50_config/test_x.py"]),
+        ("00_unit_test_map", BROKEN, FAILS, ["build", "tests/50_config/test_x.py"]),
+        ("server", BROKEN, FAILS, ["a test of its folder", "build"]),
+    ],
+)
+def test_a_mutant_is_caught_by_what_is_asked_alone(
+    fake: Fake, monkeypatch: pytest.MonkeyPatch, target: str, unbuilt: Failure | None, asked: Failure | None, by: list[str | None]
+) -> None:
+    monkeypatch.setattr(check, "tests_of", lambda names: ["tests/50_config/test_x.py"])
+    fake(target, unbuilt, asked)
+    assert [mutate.by_c_tests(MUTANT, "dev", False), mutate.by_python_tests(MUTANT, "dev")] == by
+    assert mutate.mutate(options_of()) == (1 if by[0] == "build" else 0)
+
+
+@pytest.mark.parametrize("kind", ["ctest", "pytest"])
+def test_what_fails_on_the_tree_as_it_is_catches_nothing(fake: Fake, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    fake("", None, None)
+    monkeypatch.setattr(mutate, kind, lambda *argv, **options: FAILS)
+    with pytest.raises(SystemExit, match="without any bug"):
+        mutate.mutate(options_of(python=True))
+
+
+def test_a_copy_has_what_the_original_prepared_and_builds_for_itself(tmp_path: Path) -> None:
+    root, tree = tmp_path / "root", tmp_path / "tree"
+    for name in ("deps", "stores", "clients", "deploy", "models-pytorch", "release", "dev", "mutate", "test-logs"):
+        (root / "build" / name).mkdir(parents=True)
+    (root / "CMakePresets.json").write_text((ROOT / "CMakePresets.json").read_text())
+    prepared = {"deps", "stores", "clients", "deploy", "models-pytorch"}
+    for besides in ({"release"}, set(), {"release"}):
+        copies.share_build(root, tree, besides)
+        links = {path.name for path in (tree / "build").iterdir() if path.is_symlink()}
+        assert links == prepared | besides
+        if not besides:
+            (tree / "build" / "release").mkdir()  # as with --preset release
+    assert not list((root / "build" / "release").iterdir())
+
+
+def test_a_limit_waits_for_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutate.os, "cpu_count", lambda: 2)
+    for load, limit in ((0.5, 45), (2, 45), (26, 585)):
+        monkeypatch.setattr(mutate.os, "getloadavg", lambda load=load: (load, 0, 0))
+        assert mutate.patience(45) == limit
+
+
+def test_each_folder_has_a_build_target() -> None:
+    """Those of runtimes that may be missing are left out."""
+    kinds = ("src", "caches", "repoagents", "modules", "bindings", "backends/common", "backends/identity", "backends/python")
+    files = [path.relative_to(ROOT) for kind in kinds for path in (ROOT / kind).rglob("*.c")]
+    known = set(re.findall(r"^build (\w+): phony", (ROOT / "build" / "release" / "build.ninja").read_text(), re.MULTILINE))
+    places = [place.path for bug in planted.read(ROOT) for place in bug.places]
+    assert {mutate.library_of(path) for path in files} - known == set()
+    assert all(mutate.library_of(path) for path in places)
+

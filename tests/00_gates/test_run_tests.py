@@ -1,6 +1,7 @@
 """How `make test` divides its work: every test runs once, whoever runs it, and nothing that fails passes for a success."""
 
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -201,6 +202,33 @@ def test_a_part_that_ends_badly_fails(logs: Path) -> None:
     part.results().write_text("<testsuite/>")
     assert run_tests.judge(part, 0).note == run_tests.NO_TEST
     assert run_tests.judge(part, 2).failed == 1
+
+
+IN_A_SESSION = """
+import sys
+sys.path.insert(0, {tools!r})
+import mutate
+mutate.TREE = {folder!r}
+mutate.end_when_told()
+mutate.attempt([sys.executable, "-c", "import os, signal; os.write(os.open('pipe', os.O_WRONLY), b'.'); signal.pause()"])
+"""
+
+
+def test_a_stage_that_is_killed_leaves_no_mutant_running(logs: Path, tmp_path: Path) -> None:
+    """What asks a mutant has a session of its own, and so has the stage."""
+    os.mkfifo(tmp_path / "pipe")
+    part = Part(stage("mutants"), 0, (1, 2))
+    script = IN_A_SESSION.format(tools=str(ROOT / "tools"), folder=str(tmp_path))
+    pipe = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    runs = threading.Thread(target=part.command, args=([sys.executable, "-c", script],), daemon=True)
+    runs.start()
+    assert select.select([pipe], [], [], 60)[0], "it did not begin"
+    assert os.read(pipe, 1) == b"."
+    part.kill()
+    assert select.select([pipe], [], [], 60)[0], "it still runs"
+    assert os.read(pipe, 1) == b""
+    os.close(pipe)
+    runs.join(60)
 
 
 def test_every_stage_is_reached() -> None:
