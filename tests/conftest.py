@@ -1,11 +1,14 @@
 """Servers shared by the Python tests. A missing program fails a test; nothing is skipped."""
 
+import gc
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest import threadexception, unraisableexception
 
 from harness import again, models, paths, sharing
 from harness.browser import Browser
@@ -15,6 +18,12 @@ from harness.servers import KINDS, Nereid, Reference, Server
 _running: dict[str, Server] = {}
 _log_sizes: dict[str, int] = {}
 
+# pytest only warns about what gets lost: exceptions in threads of a test and in __del__, what a test returns, classes that it does not
+# collect, coroutines that nobody awaits. As an error, the warning fails the test.
+LOST = [
+    *(f":pytest.Pytest{what}Warning" for what in ("UnhandledThreadException", "UnraisableException", "ReturnNotNone", "Collection")),
+    "coroutine .* was never awaited:RuntimeWarning",
+]
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 
 
@@ -26,13 +35,25 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "promise: an attack of those that the server is promised to bear")
     config.addinivalue_line("markers", "gpu: holds with the driver of a real GPU too (tools/gpu_proof.py)")
     config.addinivalue_line("markers", "onnx: needs the ONNX Runtime backend and the sample repository")
-    # pytest only warns about an exception in a thread that a test started. As an error, the warning fails the test.
-    config.addinivalue_line("filterwarnings", "error::pytest.PytestUnhandledThreadExceptionWarning")
+    for lost in LOST:
+        config.addinivalue_line("filterwarnings", f"error:{lost}")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return sharing.run(session)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """What the last tests left is looked at too. pytest does so by itself only when its exit status is decided."""
+    gc.collect()
+    for collect in (threadexception.collect_thread_exception, unraisableexception.collect_unraisable):
+        try:
+            collect(session.config)
+        except Exception as lost:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            sys.stderr.write(f"after the last test: {lost}\n")
 
 
 @pytest.hookimpl(tryfirst=True)
