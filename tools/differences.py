@@ -5,8 +5,8 @@
 
 The tables are in tests/41_compare: the kinds of difference in kinds.py; in known.py the differences that are tested with generated requests
 to both servers; in held.py those that name the tests that prove them. --check writes nothing; it prints what is wrong and exits with 1: a
-difference without a reason or a source, a kind without a difference, too many kinds, a test that does not exist, or a page that differs from
-its tables.
+difference without a reason or a source, a source of no known form, a kind without a difference, too many kinds, a test that does not exist,
+or a page that differs from its tables.
 """
 
 import argparse
@@ -20,12 +20,22 @@ FOLDER = "tests/41_compare"
 PAGE = "docs/user/differences.md"
 COMPARISON = "test_compare.py"
 
+ID = re.compile(r"\b(?:MR|RX|MC|SX|PB|X)-\d+\b")
+FUNCTION = re.compile(r"\bTRITON[A-Z]+_\w+")
+# Besides these: ids of requirements, functions of the public headers, and the standards of kinds.py.
+CITED = re.compile(
+    r"\bRFC \d+"
+    r"|\bCVE-\d{4}-\d{4,}|\bCWE-\d+"
+    r"|\b\w+\.(?:cc|h|proto)\b"  # a file of the reference
+    r"|[Dd]efect of the reference(?:'s \w+ backend)?: \w+ \w+"
+)
+
 INTRODUCTION = """\
 # Differences from Triton
 
 Made by `tools/differences.py` from the tables in `tests/41_compare`. "Triton" and "the reference" are the version that the tests ask, 2.51.
 Each difference is of one of {count} kinds: a cause, and what says so. Each is held by a test: `41_compare/test_compare.py` asks both servers
-over 2,500 generated questions and fails where they differ in anything else, down to the order of headers, and where a difference of this page
+over 3,100 generated questions and fails where they differ in anything else, down to the order of headers, and where a difference of this page
 does not show any more. Ids such as RX-20 are those of [requirements](../internals/requirements.md). What Triton's command line has and this
 server does not is in [command line](command-line.md).
 
@@ -51,6 +61,21 @@ def has_test(root: Path, test: str) -> bool:
     return re.search(form, file.read_text(), re.MULTILINE) is not None
 
 
+def sources(root: Path, standards: tuple[str, ...], differences: list[Any]) -> list[str]:
+    """What says that a difference is right can be looked up, or it is told what is wrong there."""
+    ids = set(ID.findall((root / "tools/requirements.list").read_text()))
+    functions = {name for header in (root / "include/triton/core").glob("*.h") for name in FUNCTION.findall(header.read_text())}
+    found = []
+    for each in differences:
+        named = ID.findall(each.source), FUNCTION.findall(each.source)
+        found += [f"{each.name}: there is no requirement {name}" for name in named[0] if name not in ids]
+        found += [f"{each.name}: no header has {name}" for name in named[1] if name not in functions]
+        cites = any(named) or CITED.search(each.source) or any(re.search(rf"\b{re.escape(one)}\b", each.source) for one in standards)
+        if not cites and not each.kind.more:
+            found.append(f"{each.name}: the source names no standard, requirement, weakness, file, or what is wrong there: {each.source}")
+    return found
+
+
 def problems(root: Path, kinds: Any, differences: list[Any]) -> list[str]:
     found = [f"{each.name}: two differences have this name" for i, each in enumerate(differences) if each.name in {e.name for e in differences[:i]}]
     for each in differences:
@@ -58,6 +83,7 @@ def problems(root: Path, kinds: Any, differences: list[Any]) -> list[str]:
         found += [f"{each.name}: there is no test {test}" for test in each.tests if not has_test(root, test)]
         if each.seen_by not in (kinds.CLIENT, kinds.OPERATOR, kinds.PLUGIN):
             found.append(f"{each.name}: nobody is {each.seen_by!r}")
+    found += sources(root, kinds.STANDARDS, differences)
     for kind in kinds.KINDS:
         found += [f"{kind.name}: {what} is empty" for what in ("cause", "source") if not getattr(kind, what)]
         found += [] if any(each.kind is kind for each in differences) else [f"{kind.name}: no difference is of this kind"]

@@ -34,6 +34,9 @@ def write_kinds(root: Path, text: str, by: str) -> None:
 def copy(tmp_path: Path) -> Path:
     """A small tree of its own, with the kinds of this one."""
     (tmp_path / "docs/user").mkdir(parents=True)
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools/requirements.list", tmp_path / "tools")
+    shutil.copytree(ROOT / "include/triton/core", tmp_path / "include/triton/core")
     (tmp_path / "tests/41_compare").mkdir(parents=True)
     (tmp_path / "tests/test_one.py").write_text("def test_it() -> None:\n    pass\n")
     (tmp_path / "tests/test_two.c").write_text("static void it_works(void **state)\n")
@@ -73,6 +76,36 @@ def test_gaps_are_refused(copy: Path, difference: str, words: str) -> None:
     found = run("--root", copy, "--check")
     assert found.returncode == 1
     assert words in found.stderr
+
+
+SOURCES = {
+    "RFC 9110, 8.3.": True,
+    "MR-01: models are served.": True,
+    "MR-999: no such requirement.": False,
+    "CVE-2025-23319.": True,
+    "CVE of last year.": False,
+    "CWE-22, path traversal.": True,
+    "Today, http_server.cc: other words.": True,
+    "TRITONBACKEND_InputBuffer: the server chooses.": True,
+    "TRITONBACKEND_Nothing: the server chooses.": False,
+    "gRPC over HTTP/2: a place.": True,
+    "A defect of the reference: it forgets the end.": True,
+    "A defect of the reference.": False,
+    "The reference is wrong.": False,
+    "This server.": False,
+    "Another standard.": False,
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_sources_have_a_form(copy: Path, source: str) -> None:
+    """Where the server offers more than the reference a source may say what it likes."""
+    write(copy, ONE.replace("RFC 1", source).format(tests="('test_one.py::test_it',)"))
+    found = run("--root", copy)
+    assert ("a name: " in found.stderr) == (not SOURCES[source]), found.stderr
+    if source == "This server.":
+        write(copy, ONE.replace("RFC 1", source).replace("kinds.ABI", "kinds.MORE").format(tests="('test_one.py::test_it',)"))
+        assert run("--root", copy).returncode == 0
 
 
 def test_more_kinds_than_a_page_may_have(copy: Path) -> None:

@@ -10,19 +10,41 @@ from dataclasses import dataclass
 
 CLIENT, OPERATOR, PLUGIN = "clients", "operators", "plug-ins"
 
+# Standards and specifications that are no RFC.
+STANDARDS = (
+    "Binary tensor data extension",
+    "ELF",
+    "Fetch Standard",
+    "gRPC compression",
+    "gRPC over HTTP/2",
+    "gRPC, cancellation",
+    "gRPC, health checking protocol",
+    "IEEE 754",
+    "Model configuration extension",
+    "Open Inference Protocol",
+    "OpenAPI Specification",
+    "Prometheus, data model",
+    "Protocol Buffers",
+    "Statistics extension",
+)
+
 AT_MOST = 15  # kinds: who comes from the reference can learn so many
 
 
 @dataclass(frozen=True)
 class Kind:
+    """more: this server offers more than the reference, so that nothing need say which of them is right."""
+
     name: str
     cause: str
     source: str
+    more: bool = False
 
 
 @dataclass(frozen=True)
 class Difference:
-    """tests: those outside of this folder that hold it, relative to tests/; none: the comparison does."""
+    """source: what says that it is right so, in a form that tools/differences.py knows. tests: those outside of this folder that hold it,
+    relative to tests/; none: the comparison does."""
 
     kind: Kind
     name: str
@@ -75,12 +97,13 @@ ITSELF = Kind(
 LATER = Kind(
     "as later versions of Triton do",
     "What later versions of Triton changed or added is done here as they do it.",
-    "Triton's sources of 2026; for the tests the reference is 2.51.",
+    "Triton's sources of 2026, the files that each row names; for the tests the reference is 2.51.",
 )
 MORE = Kind(
     "what 2.51 does not have",
     "Features that 2.51 does not have are here, and a client that does not ask for them is answered as there.",
-    "The standard that each row names, or this server's own.",
+    "The standard that each row names, or none: nothing that was there is another one.",
+    more=True,
 )
 WORDS = Kind(
     "errors that say what to do",

@@ -328,7 +328,7 @@ VERSION_TEXT = Difference(
     "`1 `, `0x1` and `1.0` are no versions over gRPC: INVALID_ARGUMENT.",
     "What follows the number is overlooked.",
     "A typing error does not ask another version.",
-    "Model repository, versions: sub-directories whose names are numbers. A defect of the reference (`std::stoll` without its end).",
+    "MR-24: the directory's number is the version number. A defect of the reference: `std::stoll` without a look at where it ended.",
 )
 CUT_STRING = Difference(
     kinds.READ,
