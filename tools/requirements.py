@@ -10,8 +10,14 @@ it): each id by itself, no ranges, with a colon or a full stop at the end.
     reads PB-79: ...                        the server reads and shows the setting; its effect is not tested
     refuses MR-29; RX-20: ...               the server does not serve MR-29 and refuses it clearly; the test proves RX-20
 
+What proves an id only by one of its cases says so there: in the table that the function is parametrised by, a dictionary of its own module
+or of one that it is imported from, as the value of the case or as the first argument of a call that is the value. The page then names
+function[case].
+
+    @pytest.mark.parametrize("name", REFUSED)    with    REFUSED = {"bad_batch": claims("MC-15", _identity(max_batch_size=-1))}
+
 --check writes nothing; it prints what is wrong and exits with 1: an id without a test and without a reason in the list, an id with both, an
-id elsewhere in the tests, or a page that is out of date.
+id elsewhere in the tests, a function or a case that claims more than 12 ids, or a page that is out of date.
 """
 
 import argparse
@@ -20,6 +26,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 LIST = "tools/requirements.list"
@@ -29,13 +36,15 @@ NAMED = re.compile(rf"\b{ID}\b")
 RANGE = re.compile(rf"\b{ID}\s*(?:to|\.\.|-)\s*(?:{ID}\b|\d)")
 GAP = r"(?:\s|\n \*)+"  # a claim may continue on the next line of a comment
 CLAUSE = rf"(?:(?:reads|refuses){GAP})?{ID}(?:,{GAP}{ID})*"
-CLAIM = re.compile(rf"{CLAUSE}(?:;{GAP}{CLAUSE})*(?=[:.])")
+CLAUSES = rf"{CLAUSE}(?:;{GAP}{CLAUSE})*"
+CLAIM = re.compile(rf"{CLAUSES}(?=[:.])")
 C_COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 C_FUNCTION = re.compile(r"\n(?:static )?(?:void|int|bool) (\w+)\(")
 C_TEST = r"(?:UNIT\w*|cmocka_unit_test\w*)\(\s*{}\b"
 SUFFIXES = {".c", ".h", ".py", ".go", ".java", ".cc", ".cpp", ".mjs", ".js", ".md"}
 NO_TESTS = ("00_gates", "41_compare")  # the first are tests of this tool; the second cite ids in differences between the two servers
 KINDS = {"": "tested", "reads": "read only", "refuses": "refused"}
+MOST = 12  # ids that one function claims: a function that claims more shows by no name which of its lines proves which
 
 INTRODUCTION = """\
 # Requirements and their tests
@@ -66,12 +75,16 @@ class Requirements:
 
 @dataclass
 class Proofs:
-    """Claims: kind -> id -> the functions that claim it, as file::function."""
+    """Claims: kind -> id -> the functions that claim it, as file::function or file::function[case]."""
 
     claims: dict[str, dict[str, list[str]]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
     problems: list[str] = field(default_factory=list)
+    places: dict[Path, set[tuple[int, int]]] = field(default_factory=dict)  # where in each file claims stand: begin and end
 
-    def add(self, claim: str, test: str) -> None:
+    def add(self, claim: str, test: str, path: Path, span: tuple[int, int]) -> None:
+        self.places.setdefault(path, set()).add(span)
+        if (number := len(NAMED.findall(claim))) > MOST:
+            self.problems.append(f"{test} claims {number} ids, at most {MOST} may be: put them on its cases, or divide it")
         for clause in claim.split(";"):
             kind = next((kind for kind in ("reads", "refuses") if kind in clause), "")
             for name in NAMED.findall(clause):
@@ -97,49 +110,117 @@ def read_list(text: str) -> Requirements:
     return found
 
 
-def python_functions(text: str) -> Iterator[tuple[str, int]]:
-    """Each test function with a docstring, and the position of the docstring."""
-    starts = [0]
-    for line in text.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_") and ast.get_docstring(node):
-            first = node.body[0]
-            yield node.name, text.index('"""', starts[first.lineno - 1]) + 3
+class Module:
+    """A module of tests: its text and tree, and what it imports from where."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.text = path.read_text()
+        self.starts = [0]  # of each line
+        for line in self.text.split("\n"):
+            self.starts.append(self.starts[-1] + len(line) + 1)
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    def position(self, line: int, column: int) -> int:
+        """In the text, of what the tree counts in lines and bytes."""
+        start = self.starts[line - 1]
+        return start + len(self.text[start : self.starts[line]].encode()[:column].decode())
+
+    def functions(self) -> Iterator[ast.FunctionDef]:
+        return (node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
+
+    def literals(self, name: str) -> Iterator[ast.Dict]:
+        """The dictionaries that a name of the module gets, or gets more of."""
+        for node in self.tree.body:
+            if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and isinstance(node.value, ast.Dict):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                    yield node.value
+
+    def source_of(self, name: str, tests: Path) -> tuple["Module", str]:
+        """The module that a name is imported from, and the name there; this one if it is not imported from a file of the tests."""
+        for node in self.tree.body:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                there = next((alias.name for alias in node.names if (alias.asname or alias.name) == name), None)
+                files = [folder / f"{node.module.replace('.', '/')}.py" for folder in (self.path.parent, tests)]
+                if there and (found := next((file for file in files if file.is_file()), None)):
+                    return Module(found), there
+        return self, name
 
 
-def c_functions(text: str) -> Iterator[tuple[str, int]]:
-    for comment in C_COMMENT.finditer(text):
-        function = C_FUNCTION.match(text, comment.end())
-        if function and re.search(C_TEST.format(function[1]), text):
-            yield function[1], re.compile(r"[\s*]*").match(text, comment.start(1)).end()  # type: ignore[union-attr]
+def tables(function: ast.FunctionDef) -> Iterator[str]:
+    """The names of what a test function is parametrised by."""
+    for mark in function.decorator_list:
+        if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith(".parametrize"):
+            yield from (values.id for values in mark.args[1:2] if isinstance(values, ast.Name))
 
 
-def read_test(path: Path, shown: str, proofs: Proofs) -> None:
+def cases(table: ast.Dict) -> Iterator[tuple[str, str, ast.Constant]]:
+    """Each case with a claim: its name, the claim, and where that stands."""
+    for key, value in zip(table.keys, table.values, strict=True):
+        said = value.args[0] if isinstance(value, ast.Call) and value.args else value
+        if isinstance(key, ast.Constant) and isinstance(said, ast.Constant) and re.fullmatch(CLAUSES, str(said.value)):
+            yield str(key.value), str(said.value), said
+
+
+def read_python(path: Path, shown: str, tests: Path, proofs: Proofs) -> None:
+    module = Module(path)
+    for function in module.functions() if NAMED.search(module.text) or ".parametrize" in module.text else ():
+        if ast.get_docstring(function):
+            claim = CLAIM.match(module.text, module.text.index('"""', module.starts[function.body[0].lineno - 1]) + 3)
+            if claim:
+                proofs.add(claim[0], f"{shown}::{function.name}", path, claim.span())
+        for name in tables(function):
+            source, there = module.source_of(name, tests)
+            for table in source.literals(there):
+                for case, ids, at in cases(table):
+                    span = source.position(at.lineno, at.col_offset), source.position(at.end_lineno or 0, at.end_col_offset or 0)
+                    proofs.add(ids, f"{shown}::{function.name}[{case}]", source.path, span)
+
+
+def registered(text: str, function: str) -> bool:
+    """Whether a C test program, given without its comments, runs a function as a test."""
+    return re.search(C_TEST.format(function), text) is not None
+
+
+def read_c(path: Path, shown: str, proofs: Proofs) -> None:
     text = path.read_text(errors="replace")
-    if not NAMED.search(text):
-        return
-    functions = {".py": python_functions, ".c": c_functions}.get(path.suffix, lambda _: iter(()))
-    claimed: list[tuple[int, int]] = []
-    for name, start in functions(text):
-        if claim := CLAIM.match(text, start):
-            proofs.add(claim[0], f"{shown}::{name}")
-            claimed.append(claim.span())
+    code = C_COMMENT.sub("", text)
+    for comment in C_COMMENT.finditer(text) if NAMED.search(text) else ():
+        function = C_FUNCTION.match(text, comment.end())
+        if function and registered(code, function[1]):
+            claim = CLAIM.match(text, re.compile(r"[\s*]*").match(text, comment.start(1)).end())  # type: ignore[union-attr]
+            if claim:
+                proofs.add(claim[0], f"{shown}::{function[1]}", path, claim.span())
+
+
+def read_strays(path: Path, shown: str, proofs: Proofs) -> None:
+    """What names an id and claims nothing."""
+    text = path.read_text(errors="replace")
+    claimed = proofs.places.get(path, set())
     for match in RANGE.finditer(text):
         proofs.problems.append(f"{shown}:{text.count(chr(10), 0, match.start()) + 1}: {match[0]!r} is a range: name each id")
     for match in NAMED.finditer(text):
         if not any(start <= match.start() < end for start, end in claimed):
             line = text.count("\n", 0, match.start()) + 1
-            proofs.problems.append(f"{shown}:{line}: {match[0]} is named, but not where the docstring of a test function begins")
+            proofs.problems.append(f"{shown}:{line}: {match[0]} is named, but not where the docstring of a test function begins, nor by a case")
 
 
 def read_tests(root: Path) -> Proofs:
     proofs = Proofs()
     tests = root / "tests"
-    for path in sorted(tests.rglob("*")):
-        shown = path.relative_to(tests)
-        if path.suffix in SUFFIXES and path.is_file() and shown.parts[0] not in NO_TESTS:
-            read_test(path, shown.as_posix(), proofs)
+    files = {path: path.relative_to(tests) for path in sorted(tests.rglob("*")) if path.suffix in SUFFIXES and path.is_file()}
+    files = {path: shown for path, shown in files.items() if shown.parts[0] not in NO_TESTS}
+    for path, shown in files.items():
+        if path.suffix == ".py":
+            read_python(path, shown.as_posix(), tests, proofs)
+        elif path.suffix == ".c":
+            read_c(path, shown.as_posix(), proofs)
+    for path, shown in files.items():
+        read_strays(path, shown.as_posix(), proofs)
     return proofs
 
 

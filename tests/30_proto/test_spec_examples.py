@@ -140,16 +140,22 @@ SEQUENCES = [
     Asked("a text, neither start nor end", INFER, _repaired(SEQUENCE % UUID), 200, ANSWERED.encode()),
 ]  # fmt: skip
 
-REPOSITORY = [
+INDEXES = [
     Asked("index, all", INDEX, "{}", 200, b'[{"name":"mymodel","version":"1","state":"READY"},{"name":"part"},{"name":"whole"}]'),
     Asked("index, ready", INDEX, '{\n"ready" : true\n}', 200, b'[{"name":"mymodel","version":"1","state":"READY"}]'),
     Asked("index, the error object", INDEX, '{\n"ready" : $boolean #optional,\n}', 500, NOT_JSON),
+]  # fmt: skip
+
+LOADS = [
     Asked("load, word for word", LOAD, MODEL, 500, NOT_JSON),
     Asked("load, the configuration as a string", LOAD, _load(_escaped(MODEL)), 400, b"failed to load 'mymodel'", theirs=500),
     Asked("load, in the fields of ModelConfig", LOAD, _load(_escaped(_in_fields(MODEL))), 200, b""),
     Asked("load, a file of version 2", LOAD, _load(_escaped(_in_fields(MODEL)), version=2), 200, b""),
     Asked("load, a file without content", LOAD, _load(_escaped(_in_fields(MODEL)), b""), 400, b"load failed for model 'mymodel'"),
     Asked("load, a file without a configuration", LOAD, '{ "parameters" : { "file:2/model.onnx" : "" } }', 400, b"Load parameter 'config' must be specified", theirs=500),
+]  # fmt: skip
+
+UNLOADS = [
     Asked("load, no body", LOAD.replace("mymodel", "whole"), "", 200, b""),
     Asked("unload, the error object", UNLOAD.replace("${MODEL_NAME}", "part"), '{ "parameters" : $parameters #optional }', 500, NOT_JSON, theirs=200),
     Asked("unload, no body", UNLOAD.replace("${MODEL_NAME}", "mymodel"), "", 200, b""),
@@ -187,14 +193,17 @@ class Called(NamedTuple):
     theirs: str | None = None
 
 
-MESSAGES = [
-    Called("RepositoryIndexRequest", "RepositoryIndex", b"", "OK", READY + _field(1, _field(1, "part")) + _field(1, _field(1, "whole"))),
+REST = _field(1, _field(1, "part")) + _field(1, _field(1, "whole"))
+LOADED = [
+    Called("RepositoryIndexRequest", "RepositoryIndex", b"", "OK", READY + REST),
     Called("RepositoryIndexRequest.ready", "RepositoryIndex", _field(2, 1), "OK", READY),
     Called("RepositoryModelLoadRequest.parameters, a file alone", "RepositoryModelLoad",
            NAMED + _parameter(3, "file:1/model.onnx", _field(4, MODEL_FILE)), "INVALID_ARGUMENT", b"Load parameter 'config' must be specified", "INTERNAL"),
     Called("RepositoryModelLoadRequest.parameters", "RepositoryModelLoad",
            NAMED + _parameter(3, "config", _field(3, CONFIG)) + _parameter(3, "file:1/model.onnx", _field(4, MODEL_FILE)), "OK", b""),
     Called("RepositoryModelLoadRequest, google.rpc.Status", "RepositoryModelLoad", _field(2, "nobody"), "INTERNAL", b"failed to load 'nobody'"),
+]  # fmt: skip
+UNLOADED = [
     Called("RepositoryModelUnloadRequest", "RepositoryModelUnload", NAMED, "OK", b""),
     Called("RepositoryModelLoadRequest.model_name", "RepositoryModelLoad", _field(2, "whole"), "OK", b""),
     Called("RepositoryModelUnloadRequest.parameters", "RepositoryModelUnload",
@@ -253,30 +262,55 @@ def test_sequence_extension(explicit: Server) -> None:
         _answered(explicit, asked)
 
 
-def test_model_repository_extension(explicit: Server) -> None:
-    """RX-05, RX-06, RX-07, RX-11, RX-12, RX-15, RX-22, RX-24, RX-33, RX-34, RX-35, RX-36, RX-43, RX-44, RX-50, X-07, X-08, X-09."""
-    for asked in REPOSITORY:
+def test_index(explicit: Server) -> None:
+    """RX-05, RX-11, RX-12, RX-15, RX-22."""
+    for asked in INDEXES:
+        _answered(explicit, asked)
+
+
+def test_load(explicit: Server) -> None:
+    """RX-06, RX-24, RX-33, RX-34, RX-35, RX-36, RX-43, RX-44, X-07, X-08."""
+    for asked in LOADS:
+        _answered(explicit, asked)
+
+
+def test_unload(explicit: Server) -> None:
+    """RX-07, RX-50, X-09: the parts of an ensemble go, and it with them."""
+    for asked in UNLOADS:
         if asked.section.startswith("unload"):
             explicit.rest()
         _answered(explicit, asked)
     explicit.process.wait_until(lambda: rawhttp.get(explicit.http, "/v2/models/whole/ready").status != 200, 60)
 
 
-def test_model_repository_messages(explicit: Server) -> None:
-    """RX-55, RX-56, RX-57, RX-58, RX-59, RX-60, RX-62, RX-63, RX-65, RX-71, RX-72, RX-75, RX-76, RX-77, RX-78, X-10."""
-    with rawgrpc.Channel(explicit.grpc) as channel:
-        for called in MESSAGES:
-            if called.method == "RepositoryModelUnload":
-                explicit.rest()
-            answer = channel.call(called.method, called.message)
-            if called.theirs and explicit.kind == "reference":
-                assert answer.code == called.theirs, called.section
+def _called(server: Server, called: list[Called]) -> None:
+    with rawgrpc.Channel(server.grpc) as channel:
+        for each in called:
+            if each.method == "RepositoryModelUnload":
+                server.rest()
+            answer = channel.call(each.method, each.message)
+            if each.theirs and server.kind == "reference":
+                assert answer.code == each.theirs, each.section
                 continue
-            assert answer.code == called.code, f"{called.section}: {answer}"
+            assert answer.code == each.code, f"{each.section}: {answer}"
             if answer.code == "OK":
-                assert answer.body == called.answer, called.section
+                assert answer.body == each.answer, each.section
             else:
-                assert called.answer.decode() in answer.details, called.section
+                assert each.answer.decode() in answer.details, each.section
+
+
+def test_messages_of_index_and_load(explicit: Server) -> None:
+    """RX-55, RX-56, RX-58, RX-59, RX-60, RX-62, RX-63, RX-65, RX-69, RX-71, RX-72, X-10: the answer to a load is an empty message."""
+    _called(explicit, LOADED)
+
+
+def test_messages_of_index_and_unload(explicit: Server) -> None:
+    """RX-57, RX-64, RX-75, RX-76, RX-77, RX-78: all four fields of a ModelIndex come once there is a reason."""
+    _called(explicit, UNLOADED[:1])
+    gone = _field(1, NAMED_FIRST + _field(3, "UNAVAILABLE") + _field(4, "unloaded")) + REST
+    with rawgrpc.Channel(explicit.grpc) as channel:
+        explicit.process.wait_for(lambda: channel.call("RepositoryIndex").body, gone)
+    _called(explicit, UNLOADED[1:])
     explicit.process.wait_until(lambda: rawhttp.get(explicit.http, "/v2/models/whole/ready").status != 200, 60)
 
 

@@ -11,6 +11,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from harness import arrays, rawgrpc, rawhttp
+from harness.arrays import TYPES
 from harness.repository import Repository
 from harness.servers import KINDS, Server
 from models import onnx_models
@@ -302,9 +303,8 @@ def test_identity_refuses_a_pair_that_is_none(served: Server) -> None:
 
 
 @PROTOCOLS
-@pytest.mark.parametrize("datatype", arrays.NUMPY)
+@pytest.mark.parametrize("datatype", TYPES)
 def test_onnx_datatype(served: Server, protocol: str, datatype: str) -> None:
-    """MC-47, MC-48, MC-49, MC-50, MC-51, MC-52, MC-53, MC-54, MC-55, MC-56, MC-57, MC-58, MC-59, MC-60."""
     data = arrays.edges(datatype).reshape(2, 3)
     found = ask(served, protocol, f"type_{datatype.lower()}", {"x": data})["y"]
     assert found.dtype == data.dtype

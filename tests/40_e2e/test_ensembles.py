@@ -221,7 +221,7 @@ QUESTIONS = [
 @pytest.mark.onnx
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 def test_both_say_the_same(question: Http, ours: Server, theirs: Server) -> None:
-    """MR-71, MR-72, MR-73, MC-130, PB-137, PB-138, PB-139, PB-141, PB-144, PB-145, PB-146, PB-147, PB-177, X-04, X-13."""
+    """MC-130, PB-137, PB-138, PB-139, PB-141, PB-144, PB-145, PB-146, PB-147, X-13."""
     assert compare(question, ours, theirs) == []
 
 
@@ -231,6 +231,37 @@ def test_both_say_the_same(question: Http, ours: Server, theirs: Server) -> None
 def test_both_are_ready(name: str, ours: Server, theirs: Server) -> None:
     for server in (ours, theirs):
         assert rawhttp.request(HOST, server.http_port, "GET", f"/v2/models/{name}/ready").status == 200
+
+
+def test_inputs_and_outputs_are_the_ensembles_own(either: Server) -> None:
+    """PB-177: not those of its steps, whose names and tensors are nothing to a client."""
+    told = rawhttp.get(either.http, "/v2/models/three").json()
+    assert [(side, each["name"]) for side in ("inputs", "outputs") for each in told[side]] == [("inputs", "IN"), ("outputs", "OUT")]
+    assert list(outputs(infer(either, "three", X))) == ["OUT"]
+    for wrong in ("INPUT0", "t1"):
+        assert infer(either, "three", tensor(wrong, X["data"])).status == 400
+        assert infer(either, "three", X, outputs=[{"name": wrong}]).status == 400
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_layout(kind: str, tmp_path: Path) -> None:
+    """MR-71, MR-72, MR-73, X-04: a configuration and version directories, in which nothing is looked for; without one of these nothing is
+    served."""
+    made = Repository(tmp_path / "models")
+    made.identity("part")
+    for name in ("preprocess_resnet50_ensemble", "filled", "two_versions", "no_version"):
+        made.model(name, chain(name, ["part", "part"], extra="version_policy { all { } }\n").config())
+    (made.path / "filled" / "1" / "model.onnx").write_text("no model")
+    (made.path / "two_versions" / "3").mkdir()
+    (made.path / "no_version" / "1").rmdir()
+    with KINDS[kind](made.path, {"exit-on-error": "false", "strict-readiness": "false"}) as server:
+        for name, versions in (("preprocess_resnet50_ensemble", "1"), ("filled", "1"), ("two_versions", "13")):
+            for version in versions:
+                body = json.dumps({"inputs": [X]}).encode()
+                answer = rawhttp.post(server.http, f"/v2/models/{name}/versions/{version}/infer", body)
+                assert (outputs(answer)["OUT"]["data"], answer.json()["model_version"]) == (X["data"], version)
+        assert list((made.path / "preprocess_resnet50_ensemble" / "1").iterdir()) == []
+        assert rawhttp.get(server.http, "/v2/models/no_version/ready").status != 200
 
 
 def test_only_what_is_wanted_is_run(ours: Server) -> None:

@@ -12,6 +12,7 @@ import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from conftest import BOTH
 from harness import gpus, paths, rawhttp
+from harness.cases import claims
 from harness.gpus import Gpus
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
@@ -50,15 +51,17 @@ def on_gpu(name: str, device: int, policy: str = "") -> str:
 
 ALL = (0, 2, 3)
 PLACES = {
-    "nothing said": ("", [on_gpu("m_0", d) for d in ALL]),
-    "a count": ("instance_group [ { count: 2 } ]", [on_gpu(f"m_0_{i}", d) for i in (0, 1) for d in ALL]),
-    "a kind": ("instance_group [ { count: 2 kind: KIND_GPU } ]", [on_gpu(f"m_0_{i}", d) for i in (0, 1) for d in ALL]),
-    "chosen": (
+    "nothing said": claims("MC-86, PB-178, X-20, X-28", ("", [on_gpu("m_0", d) for d in ALL])),
+    "a count": claims("PB-05, PB-16, PB-19, X-28", ("instance_group [ { count: 2 } ]", [on_gpu(f"m_0_{i}", d) for i in (0, 1) for d in ALL])),
+    "a kind": claims("MC-87, MC-88, PB-14, PB-16, PB-19, X-28", (
+        "instance_group [ { count: 2 kind: KIND_GPU } ]", [on_gpu(f"m_0_{i}", d) for i in (0, 1) for d in ALL]
+    )),
+    "chosen": claims("MC-87, MC-89, PB-14, PB-18, X-28", (
         "instance_group [ { count: 1 kind: KIND_GPU gpus: [ 0 ] }, { count: 2 kind: KIND_GPU gpus: [ 2, 3 ] } ]",
         [on_gpu("m_0_0", 0)] + [on_gpu(f"m_1_{i}", d) for i in (0, 1) for d in (2, 3)],
-    ),
-    "auto": ("instance_group [ { name: 'g' gpus: [ 3, 0 ] } ]", [on_gpu("g_0", 0), on_gpu("g_0", 3)]),
-    "the CPU": ("instance_group [ { count: 2 kind: KIND_CPU } ]", ["m_0_0 CPU 0 cpu", "m_0_1 CPU 0 cpu"]),
+    )),
+    "auto": claims("PB-05, PB-14, PB-18", ("instance_group [ { name: 'g' gpus: [ 3, 0 ] } ]", [on_gpu("g_0", 0), on_gpu("g_0", 3)])),
+    "the CPU": claims("MC-90, PB-16", ("instance_group [ { count: 2 kind: KIND_CPU } ]", ["m_0_0 CPU 0 cpu", "m_0_1 CPU 0 cpu"])),
     "the model": ("instance_group [ { count: 2 kind: KIND_MODEL } ]", ["m_0_0 MODEL 0 model", "m_0_1 MODEL 0 model"]),
     "a policy": ("instance_group [ { kind: KIND_GPU gpus: 2 host_policy: 'p' } ]", [on_gpu("m_0_0", 2, "p")]),
     "secondary devices": (
@@ -70,8 +73,7 @@ PLACES = {
 
 @pytest.mark.parametrize("case", PLACES)
 def test_placement(case: str, places: Path, repository: Repository, tmp_path: Path) -> None:
-    """MC-86, MC-87, MC-88, MC-89, MC-90, PB-05, PB-14, PB-16, PB-18, PB-19, PB-178, X-20, X-28: one instance on each GPU that may be used,
-    or as the groups say."""
+    """One instance on each GPU that may be used, or as the groups say."""
     config, expected = PLACES[case]
     devices = Gpus(tmp_path, DEVICES)
     assert placed(places, repository, devices.env, config) == sorted(expected)

@@ -80,8 +80,8 @@ def test_model_metadata_grpc(server: Server) -> None:
 
 
 def test_versions(server: Server) -> None:
-    """MR-13, MR-25, MR-26, MR-27, MC-77, MC-78, MC-79, MC-80, MC-81, MC-83, PB-52, PB-53, PB-166: 10 is later than 9; other
-    directories are ignored."""
+    """MR-25, MR-26, MR-27, MC-77, MC-78, MC-79, MC-80, MC-81, MC-83, PB-52, PB-53, PB-166: 10 is later than 9; other directories are
+    ignored."""
     with httpclient.InferenceServerClient(server.http) as client:
         versions = {
             name: sorted(client.get_model_metadata(name)["versions"])

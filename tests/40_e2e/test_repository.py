@@ -120,7 +120,7 @@ def test_index_shows_what_could_be_loaded(explicit: Server) -> None:
 
 
 def test_load_and_unload(explicit: Server) -> None:
-    """MR-02, RX-06, RX-07, RX-18, RX-19, RX-20, RX-23, RX-24, RX-25, RX-26, RX-45, RX-46, RX-47, RX-48."""
+    """MR-02, RX-06, RX-07, RX-20, RX-23, RX-24, RX-25, RX-26, RX-45, RX-46, RX-47, RX-48."""
     for body in (b"", b"{}", b'{"parameters":{}}'):
         answer = post(explicit, "models/one/load", body)
         assert (answer.status, answer.body) == (200, b"")
@@ -370,7 +370,7 @@ def test_names_that_only_look_like_climbing_stay(tmp_path: Path) -> None:
 
 
 def test_over_grpc(explicit: Server) -> None:
-    """RX-01, RX-55, RX-56, RX-57, RX-60, RX-63, RX-65, RX-67, RX-68, RX-70, RX-71, RX-75, RX-76: with the real client."""
+    """RX-01, RX-55, RX-56, RX-57, RX-60, RX-65, RX-67, RX-68, RX-70, RX-71, RX-75, RX-76: with the real client."""
     client = grpcclient.InferenceServerClient(explicit.grpc)
     listed = client.get_model_repository_index().models
     assert {(model.name, model.version, model.state, model.reason) for model in listed} >= {("one", "", "", "")}

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import witness
-from harness import metrics, rawhttp
+from harness import metrics, rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import FLAG, KINDS, Nereid, Server
 from models import onnx_models
 from onnx import helper
+from tritonclient.grpc import model_config_pb2, service_pb2
 from witness import Board, backend, board
 
 pytestmark = pytest.mark.onnx  # most of them look at a model of the runtime
@@ -39,9 +40,20 @@ def config(server: Server, model: str) -> dict[str, Any]:
     return rawhttp.get(server.http, f"/v2/models/{model}/config").json()
 
 
-def infer(server: Server, model: str, inputs: dict[str, np.ndarray], datatype: str = "FP32") -> dict[str, Any]:
+def grpc_config(server: Server, model: str) -> model_config_pb2.ModelConfig:
+    """As a client reads it that was made from the public schema."""
+    with rawgrpc.Channel(server.grpc) as channel:
+        answer = channel.call("ModelConfig", service_pb2.ModelConfigRequest(name=model))
+    return answer.parse(service_pb2.ModelConfigResponse).config
+
+
+def body_of(inputs: dict[str, np.ndarray], datatype: str = "FP32", **more: Any) -> bytes:
     tensors = [{"name": name, "datatype": datatype, "shape": list(array.shape), "data": array.tolist()} for name, array in inputs.items()]
-    got = rawhttp.post(server.http, f"/v2/models/{model}/infer", json.dumps({"inputs": tensors}).encode())
+    return json.dumps({"inputs": tensors} | more).encode()
+
+
+def infer(server: Server, model: str, inputs: dict[str, np.ndarray], datatype: str = "FP32") -> dict[str, Any]:
+    got = rawhttp.post(server.http, f"/v2/models/{model}/infer", body_of(inputs, datatype))
     assert got.status == 200, got.body
     return got.json()
 
@@ -61,7 +73,7 @@ def test_a_repository_may_be_named_by_any_path(kind: type[Server], tmp_path: Pat
 
 
 def test_the_layout_of_a_repository(kind: type[Server], tmp_path: Path) -> None:
-    """MR-13, MR-17, MR-20, MR-21, MR-22, MR-28, MR-32, MR-49, MR-55, MR-56, MR-59, MC-01, MC-03: with and without configuration; no
+    """MR-13, MR-17, MR-20, MR-21, MR-22, MR-28, MR-32, MR-55, MR-56, MR-59, MC-01, MC-03: with and without configuration; no
     version and no definition are errors of that model alone."""
     repository = Repository(tmp_path / "models")
     given = 'platform: "onnxruntime_onnx"\nmax_batch_size: 4\n' + CPU
@@ -278,34 +290,118 @@ model_warmup { name: "w" batch_size: 1 inputs { key: "INPUT0" value { data_type:
 """
 
 
-def test_every_field_is_read_and_shown(tmp_path: Path) -> None:
-    """MC-02, PB-62; reads MC-04, MC-131, PB-26, PB-27, PB-32, PB-38, PB-46, PB-54, PB-56, PB-59, PB-60, PB-61, PB-65, PB-66, PB-67, PB-68,
-    PB-77, PB-78, PB-79, PB-83, PB-84, PB-86, PB-91, PB-92, PB-96, PB-99, PB-104, PB-159, PB-180: as the reference shows it, and one by
-    one as written."""
-    shown = []
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """EVERYTHING, as ours and as the reference shows it."""
+    found = []
     for kind in KINDS.values():
-        repository = Repository(tmp_path / kind.kind / "models")
+        repository = Repository(tmp_path_factory.mktemp(kind.kind) / "models")
         (repository.model("everything", EVERYTHING) / "labels.txt").write_text("a\nb\n")
         with kind(repository.path) as server:
-            shown.append(config(server, "everything"))
+            found.append(config(server, "everything"))
             assert rawhttp.get(server.http, "/v2/models/everything").json()["versions"] == ["1"]
+    return found
+
+
+@pytest.mark.reference
+def test_every_field_is_read_and_shown(shown: list[dict[str, Any]]) -> None:
+    """MC-02; reads PB-180: as the reference shows it, and one by one as written."""
     ours = shown[0]
     assert ours == shown[1]
-    assert [one["format"] for one in ours["input"]] == ["FORMAT_NHWC", "FORMAT_NCHW", "FORMAT_NONE"]
     assert ours["input"][2]["allow_ragged_batch"]
     assert ours["output"][0]["label_filename"] == "labels.txt"
-    optimization = ours["optimization"]
+    assert ours["cc_model_filenames"] == {"7.5": "turing.bin"}
+    assert ours["metric_tags"] == {"team": "vision"}
+    assert ours["parameters"] == {"mine": {"string_value": "yours"}}
+    assert ours["dynamic_batching"]["default_queue_policy"]["timeout_action"] == "DELAY"
+    assert ours["model_warmup"][0]["name"] == "w"
+
+
+@pytest.mark.reference
+def test_every_optimisation_is_read_and_shown(shown: list[dict[str, Any]]) -> None:
+    """PB-62; reads PB-56, PB-59, PB-61, PB-67, PB-68, PB-79, PB-83, PB-84."""
+    optimization = shown[0]["optimization"]
+    assert optimization == shown[1]["optimization"]
     assert optimization["graph"]["level"] == 1
     assert optimization["priority"] == "PRIORITY_MAX"
     assert optimization["cuda"]["graphs"]
     assert optimization["execution_accelerators"]["gpu_execution_accelerator"][0]["parameters"] == {"precision_mode": "FP16"}
     assert optimization["execution_accelerators"]["cpu_execution_accelerator"][0]["name"] == "openvino"
     assert (optimization["input_pinned_memory"]["enable"], optimization["output_pinned_memory"]["enable"]) == (False, True)
-    assert ours["cc_model_filenames"] == {"7.5": "turing.bin"}
-    assert ours["metric_tags"] == {"team": "vision"}
-    assert ours["parameters"] == {"mine": {"string_value": "yours"}}
-    assert ours["dynamic_batching"]["default_queue_policy"]["timeout_action"] == "DELAY"
-    assert ours["model_warmup"][0]["name"] == "w"
+
+
+FORMATS = {  # as written -> as shown, its number, dims of the tensor
+    "": ("FORMAT_NONE", 0, [4, 4]),
+    "format: FORMAT_NONE": ("FORMAT_NONE", 0, [4]),
+    "format: FORMAT_NHWC": ("FORMAT_NHWC", 1, [4, 5, 3]),
+    "format: FORMAT_NCHW": ("FORMAT_NCHW", 2, [3, 4, 5]),
+    "format: 2": ("FORMAT_NCHW", 2, [3, 4, 5]),
+}
+
+
+def test_formats_of_images(kind: type[Server], tmp_path: Path) -> None:
+    """PB-26, PB-27, PB-28: of three dimensions, and of four where the model takes batches; a tensor without a format has as many as it
+    says."""
+    repository = Repository(tmp_path / "models")
+    models = {f"m{number}_{batch}": (row, batch) for number, row in enumerate(FORMATS) for batch in (0, 8)}
+    for name, (row, batch) in models.items():
+        tensor = f"data_type: TYPE_FP32 dims: {FORMATS[row][2]}"
+        text = f'backend: "identity"\nmax_batch_size: {batch}\ninput {{ name: "INPUT0" {tensor} {row} }}\n'
+        repository.model(name, text + f'output {{ name: "OUTPUT0" {tensor} }}\n{CPU}')
+    with kind(repository.path) as server:
+        for name, (row, batch) in models.items():
+            word, number, dims = FORMATS[row]
+            assert config(server, name)["input"][0]["format"] == word
+            assert grpc_config(server, name).input[0].format == number
+            for rows in ([], [2]):
+                answer = rawhttp.post(server.http, f"/v2/models/{name}/infer", body_of({"INPUT0": np.ones([*rows, *dims], np.float32)}))
+                assert answer.status == (200 if bool(rows) == bool(batch) else 400), (name, rows, answer)
+
+
+TENSORS = """backend: "identity"
+input {
+  name: "INPUT0" data_type: TYPE_FP32 format: FORMAT_NCHW dims: [ 3, 2, 2 ] reshape { shape: [ 12 ] }
+  is_shape_tensor: false allow_ragged_batch: true
+}
+output {
+  name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 3, 2, 2 ] reshape { shape: [ 12 ] }
+  label_filename: "labels.txt" is_shape_tensor: false
+}
+"""
+
+
+def test_fields_of_tensors(kind: type[Server], tmp_path: Path) -> None:
+    """PB-25, PB-41: a client that knows the public schema reads each of them, and they hold: requests have that name, type and shape, and
+    classes those labels."""
+    repository = Repository(tmp_path / "models")
+    (repository.model("tensors", f"max_batch_size: 4\n{TENSORS}{CPU}") / "labels.txt").write_text("\n".join("abcdefghijkl") + "\n")
+    tensor: dict[str, Any] = {"data_type": model_config_pb2.TYPE_FP32, "dims": [3, 2, 2], "reshape": {"shape": [12]}}
+    wanted = (
+        model_config_pb2.ModelInput(name="INPUT0", format=model_config_pb2.ModelInput.FORMAT_NCHW, allow_ragged_batch=True, **tensor),
+        model_config_pb2.ModelOutput(name="OUTPUT0", label_filename="labels.txt", **tensor),
+    )
+    image = np.arange(12, dtype=np.float32).reshape(1, 3, 2, 2)
+    with kind(repository.path) as server:
+        told = grpc_config(server, "tensors")
+        assert (told.input[0], told.output[0]) == wanted
+        assert infer(server, "tensors", {"INPUT0": image})["outputs"][0]["shape"] == [1, 3, 2, 2]
+        classes = [{"name": "OUTPUT0", "parameters": {"classification": 1}}]
+        answer = rawhttp.post(server.http, "/v2/models/tensors/infer", body_of({"INPUT0": image}, outputs=classes))
+        assert answer.json()["outputs"][0]["data"] == ["11.000000:11:l"]
+        for body in (body_of({"INPUT1": image}), body_of({"INPUT0": image[:, :2]}), body_of({"INPUT0": image.astype(np.int32)}, "INT32")):
+            assert rawhttp.post(server.http, "/v2/models/tensors/infer", body).status == 400
+
+
+def test_priorities_of_models(kind: type[Server], tmp_path: Path) -> None:
+    """reads PB-60: no model is preferred, since that is for TensorRT alone."""
+    names = {"PRIORITY_DEFAULT": 0, "PRIORITY_MAX": 1, "PRIORITY_MIN": 2}
+    repository = Repository(tmp_path / "models")
+    for name in names:
+        repository.identity(name, extra=f"optimization {{ priority: {name} }}\n")
+    with kind(repository.path) as server:
+        for name, number in names.items():
+            assert config(server, name)["optimization"]["priority"] == name
+            assert grpc_config(server, name).optimization.priority == number
 
 
 def test_what_may_be_left_out(kind: type[Server], tmp_path: Path) -> None:

@@ -111,8 +111,7 @@ def _saw(answer: rawhttp.Answer) -> dict[str, Any]:
 
 @pytest.mark.parametrize("model", ["direct", "oldest"])
 def test_controls_follow_the_flags(served: Server, model: str) -> None:
-    """SX-01, SX-02, SX-05, SX-06, SX-10, SX-11, SX-13, SX-14, SX-17, SX-19, SX-20, MC-126, MC-127, PB-106, PB-107, PB-109, PB-111,
-    PB-119, PB-120, PB-136."""
+    """SX-01, SX-05, SX-06, MC-126, MC-127, PB-106, PB-107, PB-109, PB-111, PB-119, PB-120, PB-136."""
     big = 2**64 - 1
     assert _saw(_ask(served, model, sequence_id=big, sequence_start=True)) == {
         "start": 7, "end": 3, "ready": 7, "id": big,
@@ -121,6 +120,16 @@ def test_controls_follow_the_flags(served: Server, model: str) -> None:
     assert _saw(_ask(served, model, sequence_id=big, sequence_end=True)) == {
         "start": 3, "end": 7, "ready": 7, "id": big,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("model", ["direct", "oldest"])
+def test_flags_mark_the_ends_of_a_sequence(served: Server, model: str) -> None:
+    """SX-02, SX-10, SX-11, SX-13, SX-14, SX-17, SX-19, SX-20: not said is false; both in one request are a sequence of one."""
+    said: list[dict[str, bool]] = [{"sequence_start": True, "sequence_end": False}, {"sequence_start": False}, {}, {"sequence_end": True}]
+    ends = [(7, 3), (3, 3), (3, 3), (3, 7)]
+    for flags, (start, end) in zip(said, ends, strict=True):
+        assert _saw(_ask(served, model, sequence_id=5, **flags)) == {"start": start, "end": end, "ready": 7, "id": 5}
+    assert _ask(served, model, sequence_id=5).status == 400, "it has ended"
     both = _saw(_ask(served, model, sequence_id=5, sequence_start=True, sequence_end=True))
     assert both == {"start": 7, "end": 7, "ready": 7, "id": 5}
 

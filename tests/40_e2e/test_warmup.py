@@ -79,7 +79,7 @@ def test_data_of_every_kind(kind: type[Server], tmp_path: Path) -> None:
 
 
 def test_data_that_a_model_does_not_bear(tmp_path: Path) -> None:
-    """PB-153, PB-155, PB-157: in the reference's words; that one ends when a sample fails."""
+    """PB-150, PB-153, PB-155, PB-157: in the reference's words; that one ends when a sample fails."""
     repository = Repository(tmp_path / "models")
     one = "instance_group { count: 1 kind: KIND_CPU }\n"
     lookup(repository, "random", sample("random_data: true") + one)
@@ -120,7 +120,7 @@ def counts(server: Server, model: str) -> dict[str, Any]:
 
 @pytest.mark.reference
 def test_counts_as_the_reference_does(tmp_path: Path) -> None:
-    """MC-135, PB-162: how often samples run, in what batches, and what of it the statistics show."""
+    """MC-135, PB-150, PB-162: how often samples run, in what batches, and what of it the statistics show."""
     repository = Repository(tmp_path / "models")
     zero = sample("zero_data: true")
     one, two = (f"instance_group {{ count: {count} kind: KIND_CPU }}\n" for count in (1, 2))

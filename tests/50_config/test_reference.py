@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from config_cases import CASES
+from config_cases import ACCEPTED, CASES, OURS_ACCEPTS, OURS_REFUSES, REFUSED
 from config_tools import Answer, ask
 from harness.repository import Repository
 from harness.servers import Reference
@@ -18,10 +18,6 @@ ONLY_THEIRS = {("ensemble", ".model_transaction_policy")}
 ONLY_OURS = {("ensemble", ".ensemble_scheduling.max_inflight_requests"), ("policy_empty", ".version_policy.latest")}
 # The reference leaves these 64-bit integers as strings.
 STRINGS_THERE = {("optimized", f".optimization.cuda.graph_spec[0].input.i.dim[{i}]") for i in (0, 1)}
-# Accepted by ours alone: newer than the reference; needs the version directories; the specification's default; the backend refuses it.
-OURS_ACCEPTS = {"metrics", "bad_specific_none", "latest_empty", "no_output"}
-# Accepted by the reference alone: the specification says at least 1.
-OURS_REFUSES = {"warm_zero"}
 # Refused by both, in words of our own: ours say where in the text, or the reference finds it only while running.
 OTHER_WORDS = {
     "bad_text": "expected a field of ModelConfig, found 'max_batch'",
@@ -92,40 +88,47 @@ def _differences(name: str, ours: object, theirs: object, excused: set[tuple[str
         yield f"{name}{path}: ours {ours!r}, theirs {theirs!r}"
 
 
-def test_same_configurations_are_accepted(ours: dict[str, Answer], completing: Theirs) -> None:
-    """MC-23, PB-15, PB-28, PB-29, PB-36, PB-173; reads PB-09, PB-40."""
-    accepted = {name for name, answer in ours.items() if answer.accepted}
-    assert accepted - set(completing.configs) == OURS_ACCEPTS
-    assert set(completing.configs) - accepted == OURS_REFUSES
-    assert len(accepted & set(completing.configs)) > 30
-
-
-def test_same_configurations_are_shown(ours: dict[str, Answer], completing: Theirs) -> None:
-    """reads MC-81, PB-11, PB-13, PB-17, PB-49, PB-88, PB-89, PB-95, PB-101, PB-129, PB-130, PB-132, PB-135, PB-172, X-32."""
-    differences, excused = [], set[tuple[str, str]]()
-    for name, config in completing.configs.items():
-        if ours[name].accepted:
-            differences += _differences(name, json.loads(ours[name].data), config, excused)
-    assert not differences, "\n".join(differences)
-    assert excused == ONLY_OURS | ONLY_THEIRS | STRINGS_THERE, "what differs no more is no difference"
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_same_configuration(ours: dict[str, Answer], completing: Theirs, name: str) -> None:
+    """Both accept it, and show it with the same values for what it leaves out."""
+    assert ours[name].accepted, ours[name].error
+    assert name in completing.configs
+    excused = set[tuple[str, str]]()
+    assert list(_differences(name, json.loads(ours[name].data), completing.configs[name], excused)) == []
+    wanted = {each for each in ONLY_OURS | ONLY_THEIRS | STRINGS_THERE if each[0] == name}
+    assert excused == wanted, "what differs no more is no difference"
 
 
 def _said(error: str, *logs: Theirs) -> bool:
     return any(re.search(rf"(?m){re.escape(error)}(?!\w)", each.log) for each in logs)
 
 
-def test_same_words(ours: dict[str, Answer], completing: Theirs, strict: Theirs) -> None:
-    """MC-04, MC-08, MC-10, MC-13, MC-15, MC-16, MC-23, MC-129, PB-03, PB-06, PB-15, PB-23, PB-28, PB-29, PB-35, PB-36, PB-45, PB-101,
-    PB-110, PB-112, PB-115, PB-116, PB-148, PB-164, PB-173, PB-184: The reference checks inputs and outputs itself only when no backend may
-    complete them: ask with and without."""
-    missing = []
-    for name, answer in ours.items():
-        if answer.accepted or name in OURS_REFUSES:
-            continue
-        if name in OTHER_WORDS:
-            assert OTHER_WORDS[name] in answer.error
-            assert name not in completing.configs
-            assert not _said(answer.error, completing, strict), "the reference says the same"
-        elif not _said(answer.error, completing, strict):
-            missing.append(f"{name}: {answer.error}")
-    assert not missing, "\n".join(missing)
+@pytest.mark.parametrize("name", REFUSED)
+def test_same_words(ours: dict[str, Answer], completing: Theirs, strict: Theirs, name: str) -> None:
+    """Neither accepts it, for the same reason. The reference checks inputs and outputs itself only when no backend may complete them: it
+    is asked with and without."""
+    error = ours[name].error
+    assert name not in completing.configs
+    if name in OTHER_WORDS:
+        assert OTHER_WORDS[name] in error
+        assert not _said(error, completing, strict), "the reference says the same"
+    else:
+        assert _said(error, completing, strict), error
+
+
+@pytest.mark.parametrize("name", OURS_ACCEPTS)
+def test_accepted_by_ours_alone(ours: dict[str, Answer], completing: Theirs, name: str) -> None:
+    assert ours[name].accepted, ours[name].error
+    assert name not in completing.configs
+
+
+@pytest.mark.parametrize("name", OURS_REFUSES)
+def test_accepted_by_the_reference_alone(ours: dict[str, Answer], completing: Theirs, name: str) -> None:
+    assert not ours[name].accepted
+    assert name in completing.configs
+
+
+def test_every_difference_is_of_a_case() -> None:
+    """What is excused is excused to a configuration that is asked about."""
+    assert {name for name, _ in ONLY_OURS | ONLY_THEIRS | STRINGS_THERE} <= set(ACCEPTED)
+    assert set(OTHER_WORDS) <= set(REFUSED)

@@ -75,6 +75,7 @@ def test_errors_tell_where() -> None:
     [
         ("max_batch: 8", "1:1: expected a field of ModelConfig, found 'max_batch'; did you mean 'max_batch_size'?"),
         ("name: 'x'\n  inputs [ ]", "2:3: expected a field of ModelConfig, found 'inputs'; did you mean 'input'?"),
+        ("ensemble_scheduling { steps { } }", "1:23: ensemble_scheduling: expected a field of ModelEnsembling, found 'steps'; did you mean 'step'?"),
         ("zzz: 1", "1:1: expected a field of ModelConfig, found 'zzz'"),
         (
             "input [ { name: 'a' },\n        { shape: 4 } ]",
@@ -121,7 +122,7 @@ def test_errors_tell_where() -> None:
     ],
 )
 def test_error_words(text: str, error: str) -> None:
-    """PB-02, PB-173, X-19, X-27."""
+    """PB-02, PB-173, X-19, X-23, X-27."""
     assert ask([("t", text.encode())])[0].error == f"config.pbtxt:{error}"
 
 

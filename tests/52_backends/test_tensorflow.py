@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from harness import arrays, rawgrpc, rawhttp
+from harness.arrays import TYPES
 from harness.repository import Repository, config_type
 from harness.servers import KINDS, Server
 from tritonclient.grpc import service_pb2 as pb
@@ -329,10 +330,10 @@ def served(request: pytest.FixtureRequest, repository: Repository) -> Iterator[S
 
 
 @PROTOCOLS
-@pytest.mark.parametrize("datatype", arrays.NUMPY)
+@pytest.mark.parametrize("datatype", TYPES)
 @pytest.mark.parametrize("form", ["graph", "saved"])
 def test_datatype(served: Server, protocol: str, form: str, datatype: str) -> None:
-    """MC-48, MC-49, MC-50, MC-51, MC-52, MC-53, MC-54, MC-55, MC-56, MC-57, MC-58, MC-59, MC-60: each comes back as it went in."""
+    """Each comes back as it went in."""
     data = arrays.edges(datatype).reshape(2, 3)
     found = ask(served, protocol, f"{form}_{datatype.lower()}", {"x": data})["y"]
     assert found.dtype == data.dtype

@@ -17,6 +17,21 @@ NUMPY = {
     "FP64": np.float64,
     "BYTES": np.object_,
 }
+TYPES = {  # and what the specification says of each
+    "BOOL": "MC-48",
+    "UINT8": "MC-49",
+    "UINT16": "MC-50",
+    "UINT32": "MC-51",
+    "UINT64": "MC-52",
+    "INT8": "MC-53",
+    "INT16": "MC-54",
+    "INT32": "MC-55",
+    "INT64": "MC-56",
+    "FP16": "MC-57",
+    "FP32": "MC-58",
+    "FP64": "MC-59",
+    "BYTES": "MC-60",
+}
 JSON_TYPES = tuple(name for name in NUMPY if name != "FP16")
 
 
