@@ -5,7 +5,8 @@
 
 A function's comment in a header lists its error codes under "errors". INVALID_ARG is not listed there: every function returns it for an
 invalid handle (see the rules at the top of tritonserver.h). For each function that the server exports, this tool checks that
-  - a call in tests/10_inprocess or tests/00_unit expects each documented code;
+  - a call in tests/10_inprocess or tests/00_unit that runs expects each documented code: it stands in a test that its program runs, in
+    what the server calls of a plug-in, or in a function of the same file that one of these names;
   - each code that such a call expects, or that the function's body in src/abi names, is documented.
 It prints what is missing; the exit status is then 1.
 """
@@ -15,6 +16,8 @@ import re
 import sys
 from collections import defaultdict
 from pathlib import Path
+
+import requirements
 
 CODES = ("UNKNOWN", "INTERNAL", "NOT_FOUND", "INVALID_ARG", "UNAVAILABLE", "UNSUPPORTED", "ALREADY_EXISTS", "CANCELLED")
 CODE = re.compile(rf"\b({'|'.join(CODES)})\b")
@@ -29,6 +32,7 @@ LENDS = {"TRITONSERVER_InferenceResponseError"}  # it returns the error that a r
 HANDLE = re.compile(r"(const )?TRITON\w+ \*\w")  # matches if the first argument is a handle
 EXPECTS = re.compile(r"\b(INVALID|HOST_FAILS|FAILS|HOST_OK|OK)\(\s*(TRITON[A-Z]+_\w+)\(")
 DEFINITION = re.compile(r"^TRITONSERVER_Error \*\s*(TRITON[A-Z]+_\w+)\([^;]*?\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
+FUNCTION = re.compile(r"^(static )?\w[\w \n*]*?\b(\w+)\(([^;{}]*\)\n\{\n.*?^\})", re.DOTALL | re.MULTILINE)
 
 Table = dict[str, set[str]]
 
@@ -65,10 +69,24 @@ def after_call(text: str, at: int) -> tuple[str, str]:
     return text[at : end - 1], text[end : end + 80]
 
 
+def that_runs(source: str) -> str:
+    """The functions of a file that run, without comments: the tests of a program, what a plug-in exports, and what these name."""
+    text = COMMENT.sub("", source)
+    functions = {name: (static, rest) for static, name, rest in FUNCTION.findall(text)}
+    plugin = "main" not in functions and "UNIT_MAIN(" not in text
+    waiting = [name for name, (static, _) in functions.items() if (plugin and not static) or requirements.registered(text, name)]
+    running = set(waiting)
+    while waiting:
+        named = set(re.findall(r"\w+", functions[waiting.pop()][1])) & functions.keys() - running
+        running |= named
+        waiting += named
+    return "\n".join(functions[name][1] for name in functions if name in running)
+
+
 def expected(source: str) -> Table:
     """The codes that the calls of a test expect. A Delete function called with NULL counts as a test of INVALID_ARG."""
     found: Table = defaultdict(set)
-    text = COMMENT.sub("", source)
+    text = that_runs(source)
     for call in EXPECTS.finditer(text):
         macro, name = call.groups()
         arguments, behind = after_call(text, call.end())

@@ -34,6 +34,18 @@ TRITONSERVER_Error *TRITONSERVER_ThingDelete(TRITONSERVER_Thing *thing)
     return NULL;
 }}
 """
+TESTS = """\
+static void takes(TRITONSERVER_Thing *thing)
+{{
+{calls}}}
+
+static void takes_things(void **state)
+{{
+    takes(*state);
+}}
+
+UNIT_MAIN(UNIT(takes_things))
+"""
 CALLS = """\
     INVALID(TRITONSERVER_Take(NULL, "x"));
     HOST_FAILS(TRITONSERVER_Take(thing, (char[]){'a', 0}), TRITONSERVER_ERROR_NOT_FOUND, "no");
@@ -41,8 +53,8 @@ CALLS = """\
 """
 
 
-def found(errors: str = "NOT_FOUND when it is none", calls: str = CALLS, code: str = "NOT_FOUND") -> list[str]:
-    return abi_errors.problems([HEADER.format(errors=errors)], [calls], [SOURCE.format(code=code)])
+def found(errors: str = "NOT_FOUND when it is none", calls: str = CALLS, code: str = "NOT_FOUND", tests: str = TESTS) -> list[str]:
+    return abi_errors.problems([HEADER.format(errors=errors)], [tests.format(calls=calls)], [SOURCE.format(code=code)])
 
 
 def test_every_documented_error_is_tried() -> None:
@@ -59,8 +71,17 @@ def test_every_function_that_returns_an_error_is_seen() -> None:
     assert ours <= set(abi_errors.documented(headers))
 
 
-def test_what_is_tried_is_accepted() -> None:
-    assert found() == []
+@pytest.mark.parametrize(
+    "tests",
+    [
+        TESTS,
+        TESTS.replace("UNIT_MAIN(UNIT(takes_things))", "int main(void)\n{{\n    cmocka_unit_test(takes_things);\n}}"),
+        # A plug-in: the server calls what it exports.
+        TESTS.replace("static void takes_things", "SPEC void *\ntakes_things").replace("UNIT_MAIN(UNIT(takes_things))", ""),
+    ],
+)
+def test_what_is_tried_is_accepted(tests: str) -> None:
+    assert found(tests=tests) == []
 
 
 @pytest.mark.parametrize(
@@ -73,6 +94,10 @@ def test_what_is_tried_is_accepted() -> None:
         ({"calls": f"/* {CALLS} */"}, "TRITONSERVER_Take: no test expects NOT_FOUND"),
         ({"calls": CALLS.replace("NOT_FOUND", "UNSUPPORTED")}, "TRITONSERVER_Take: a test expects UNSUPPORTED, which is not documented"),
         ({"code": "UNSUPPORTED"}, "TRITONSERVER_Take: UNSUPPORTED is not documented"),
+        ({"tests": TESTS.replace("UNIT(takes_things)", "UNIT(other)")}, "TRITONSERVER_Take: no test expects NOT_FOUND"),
+        ({"tests": TESTS.replace("    takes(*state);\n", "")}, "TRITONSERVER_Take: no test expects NOT_FOUND"),
+        ({"tests": TESTS.replace("    takes(*state);", "    /* takes */")}, "TRITONSERVER_Take: no test expects NOT_FOUND"),
+        ({"tests": TESTS.replace("UNIT_MAIN(UNIT(takes_things))", "")}, "TRITONSERVER_Take: no test expects NOT_FOUND"),
     ],
 )
 def test_what_is_missing_is_told(changed: dict[str, str], words: str) -> None:
