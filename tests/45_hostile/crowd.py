@@ -22,7 +22,7 @@ class Crowd:
         self.left: dict[int, memoryview] = {}  # of the piece that each is sending
         self.heard: dict[int, bytes] = {}  # the beginning of what each was told
         self.opened: dict[int, float] = {}  # when, or a little before
-        self.ages: list[float] = []  # of those that the server has closed, in seconds, or a little more
+        self.ages: list[float] = []  # of those that the server has closed, in seconds, and more by as long as nobody has pumped
         self._poll = select.epoll()
         self.grow(count, b"")
 

@@ -20,10 +20,15 @@ def test_idle_connections(siege: Siege) -> None:
     @contextlib.contextmanager
     def idle() -> Iterator[Step]:
         with Crowd(siege.server.http, IDLE // 2) as http, Crowd(siege.server.grpc, IDLE // 2) as grpc:
-            yield nothing
-            for crowd in (http, grpc):
-                crowd.pump()
-                assert crowd.is_borne()
+            crowds = (http, grpc)
+
+            def pump() -> None:
+                for crowd in crowds:
+                    crowd.pump()
+
+            yield pump  # all the while: how old one was when it was cut is told by when that is noticed
+            pump()
+            assert all(crowd.is_borne() for crowd in crowds), [min(crowd.ages, default=None) for crowd in crowds]
 
     siege.honest_meanwhile(idle)
 
