@@ -33,6 +33,7 @@ def delayed(kind: str, folder: Path, extra: str = "", **variables: int) -> Itera
     server = KINDS[kind](made.path, {}, env={f"TRITONSERVER_{name}": str(value) for name, value in variables.items()}).start()
     try:
         yield server
+        server.leave()
     finally:
         server.kill()
 

@@ -262,6 +262,7 @@ def serving_all(kind: str, made: Repository) -> Iterator[Server]:
     try:
         server.process.wait_until(lambda: rawhttp_answers(server), 180)
         yield server
+        server.leave()
     finally:
         server.kill()
 

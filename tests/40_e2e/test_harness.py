@@ -62,6 +62,14 @@ def test_a_signal_is_noticed(tmp_path: Path, end: str) -> None:
         ends[end]()
 
 
+@pytest.mark.parametrize("status", [0, 3])
+def test_an_end_that_nobody_asked_for_is_noticed(tmp_path: Path, status: int) -> None:
+    process = _shell(tmp_path, f"exit {status}")
+    assert process.ended_within(30)
+    with pytest.raises(ServerFailed, match=f"ended by itself, with status {status}"):
+        process.kill()
+
+
 def test_an_end_that_is_expected(tmp_path: Path) -> None:
     process = _shell(tmp_path, "exit 1")
     process.ends(1)

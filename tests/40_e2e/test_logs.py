@@ -321,6 +321,12 @@ def test_the_last_line_of_a_crash(repository: Repository) -> None:
     try:
         os.kill(server.pid, signal.SIGSEGV)
         assert server.process.ended_within(120)
+        status = server.process.exit_status
+        assert status is not None
+        if "Sanitizer" in server.process.log():  # its report comes last, and its own exit status
+            assert status > 0
+        else:
+            assert status == -signal.SIGSEGV
         last = server.process.log().splitlines()
         found = [line for line in last if " crashed: " in line]
         if not found:  # a sanitizer that has its own handler says it its own way

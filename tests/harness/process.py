@@ -31,7 +31,8 @@ def _end_with_parent() -> None:
 class Process:
     """Runs argv with its output in log_path. Ends only the process that it started.
 
-    However it ends, a sanitizer's report in its log fails the test, and so does an end by a signal that this object did not send.
+    However it ends, a sanitizer's report in its log fails the test, and so does an end by a signal that this object did not send. So does
+    an end by itself that no `ends` or `stop` of the test has waited for.
     judged  False: what is not tested here may end as it likes
     output  a descriptor that takes its output; by default log_path does
     mend  what makes whole lines of its log
@@ -184,7 +185,8 @@ class Process:
         if status is not None and self._popen.returncode != status:
             raise self.fail(f"exit status {self._popen.returncode}, expected {status}")
 
-    def _judge(self) -> None:
+    def _judge(self, alone: bool = False) -> None:
+        """alone: nobody has asked for its end."""
         if not self.judged:
             return
         self.judged = False  # once: its log may be gone by the next time
@@ -196,14 +198,17 @@ class Process:
         status = self._popen.returncode
         if self.crashed() and status != self._expected:
             raise self.fail(f"ended by signal {-status}")
+        if alone and status >= 0:
+            raise self.fail(f"ended by itself, with status {status}")
 
     def kill(self) -> None:
-        if self.running():
+        alone = not self.running()
+        if not alone:
             self._sent.add(signal.SIGKILL)
             self._popen.kill()
         self._popen.wait()
         self._close()
-        self._judge()
+        self._judge(alone)
 
     def _close(self) -> None:
         if self._pidfd >= 0:
