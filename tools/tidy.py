@@ -10,7 +10,8 @@
   - a C file that does not include its own header first; headers that no file includes
   - two static functions with the same name in the server and its plug-ins: a backtrace shows only names
   - two Python functions or classes with the same name in one scope: the first is never called, such as a test whose name was copied
-  - tests that sleep or are skipped, unless a comment on the line gives the reason after `allowed: `
+  - tests that sleep or are skipped, or are content with one of several statuses, unless a comment on the line gives the reason after
+    `allowed: `
   - shell scripts that read "$0" after they have gone to another folder
   - paths of one machine, hosts of package registries
   - words that say that something is unfinished
@@ -39,7 +40,13 @@ THREADS = re.compile(r"(?<!\w)(pthread_\w+|thrd_\w+|mtx_\w+)")
 # The character classes keep these patterns from matching themselves.
 SLEEP = re.compile(
     r"time\.slee[p]|asyncio\.slee[p]|\bu?slee[p]\s*\(|nanoslee[p]\s*\(|^\s*slee[p]\s|\bselec[t]\(\[\], \[\], \[\]|\bpol[l]\(NULL, 0|"
-    r"\bEven[t]\(\)\.wait\([\d.]"
+    r"\bEven[t]\(\)\.wait\([\d.]|"
+    # What waits for a part of a second looks again and again. A descriptor may be waited for until a deadline: `max(0, until - now)`.
+    r"\.(?:wai[t]|joi[n]|ended_withi[n])\((?:\w+=)?\d?\.\d|\bselec[t]\(.+, \[.*\], (?!\[|max\()[^)]"
+)
+# An assertion that is content with one of several outcomes of a request or a program.
+ONE_OF_SEVERAL = re.compile(
+    r"\bassert\b.*(?:statu[s]|cod[e])\)? (?:in [(\[{A-Z]|== [\w.\"-]+ or\b)"
 )
 LEFT_OUT = re.compile(
     r"\bski[p](?:if|Test|Unless)?\s*\(|mark\.ski[p]|\bxfai[l]|importorski[p]|\bSkipTes[t]\b|SKIP_(?:RETURN_COD[E]|REGULAR_EXPRESSIO[N])|"
@@ -173,6 +180,7 @@ class Tidy:
             self.own_header_first(path, text)
         if parts[0] == "tests":
             self.search_unless_allowed(path, text, SLEEP, "a test that sleeps: {}; wait for what should happen, pass the time in")
+            self.search_unless_allowed(path, text, ONE_OF_SEVERAL, "content with one of several outcomes: {}; say which it is here, or count them")
 
     def own_name(self, path: Path, text: str) -> None:
         gone = False

@@ -248,7 +248,7 @@ class Bombs:
                 member.close()
 
     def step(self) -> None:
-        for member in select.select(list(self.running), [], [], 0.02)[0]:
+        for member in select.select(list(self.running), [], [], 0.02)[0]:  # allowed: ends with the first that hears something
             try:
                 data = member.recv(1 << 16)
             except ConnectionError:  # it was closed before all that was sent had been read

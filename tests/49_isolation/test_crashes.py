@@ -174,7 +174,8 @@ def test_a_batch_is_lost_as_a_whole(server: Nereid) -> None:
             answer = rawhttp.request(
                 HOST, server.http_port, "POST", "/v2/models/batched/infer", body=body([KILL, 1], rows=True)
             )
-            assert answer.status in (500, 503) and "model 'batched' version 1" in answer.json()["error"]
+            assert "model 'batched' version 1" in answer.json()["error"]
+            assert answer.status in (500, 503)  # allowed: the process may have ended by a batch of the others before it had this one
         until(lambda: ready(server, "batched"))
     assert set(load.statuses) == {200, 500} or set(load.statuses) == {200, 500, 503}
     assert not load.wrong

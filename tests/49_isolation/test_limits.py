@@ -50,8 +50,8 @@ def test_a_time_out_answers_what_hangs_and_what_waits_behind_it(repository: Repo
             thread.join()
         hung, waited = (each[0] for _, each in found)
         assert hung.status == 500 and "while it had the request" in hung.json()["error"]
-        # It was not computed: it waited still, or had just been handed to the process that was ended.
-        assert waited.status in (500, 503) and "ended: signal 9" in waited.json()["error"]
+        assert waited.status in (500, 503)  # allowed: it waited still, or had just been handed to the process that was ended
+        assert "ended: signal 9" in waited.json()["error"]
         until(lambda: not children(server.pid))
 
 

@@ -268,7 +268,7 @@ def starts(path: str, env: dict[str, str]) -> tuple[bool, str]:
     server = serve(path, env)
     server.wait_ready = False
     server.start()
-    while not server.process.ended_within(0.05):
+    while not server.process.ended_within(0.05):  # allowed: ends when the server does, and it is asked meanwhile
         if server.ready():
             log = server.process.log()
             server.stop()

@@ -16,7 +16,7 @@ def main() -> None:
         client.start()
     goal = 50
     while True:
-        ended, _, _ = select.select([sys.stdin], [], [], 0.05)
+        ended, _, _ = select.select([sys.stdin], [], [], 0.05)  # allowed: ends with the word it waits for, and its clients count meanwhile
         if ended and not sys.stdin.read(1):
             break
         if min(client.answered for client in clients) >= goal:

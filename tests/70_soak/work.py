@@ -266,7 +266,7 @@ class Work:
 
         def serves_again() -> bool:
             answer = self._post("/v2/models/apart/infer", _infer(float(self.rounds), 2.5))
-            assert answer.status in (200, 500, 503), answer
+            assert answer.status in (200, 500, 503), answer  # allowed: the process is killed at any time, and in the end it serves
             if answer.status != 200:
                 return False
             self._echoes("apart", answer)

@@ -61,6 +61,12 @@ def all_sleep(pid: int) -> bool:
     return True
 
 
+def is_pending(pid: int, signal: int) -> bool:
+    """The signal was sent to the process, which has not taken it yet."""
+    (told,) = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("ShdPnd:")]
+    return bool(int(told.split()[1], 16) >> (signal - 1) & 1)
+
+
 def rss_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
