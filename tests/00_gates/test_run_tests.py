@@ -1,6 +1,7 @@
 """How `make test` divides its work: every test runs once, whoever runs it, and nothing that fails passes for a success."""
 
 import os
+import re
 import select
 import subprocess
 import sys
@@ -244,3 +245,20 @@ def test_every_stage_of_the_long_run_is_reached() -> None:
     assert len(names) == len(set(names))
     assert all(need in names for each in stages for need in each.needs)
     assert [folder for each in stages for folder in each.where if not (ROOT / folder).is_dir()] == []
+
+
+def test_the_page_of_the_long_run_says_what_it_is() -> None:
+    """Each stage has a row and each row a stage, settings are what they are when nobody sets them, and so is the number of fuzzers."""
+    page = (ROOT / "docs" / "internals" / "testing.md").read_text().partition("## The long run")[2]
+    rows = [row for line in page.splitlines() if line.startswith("| `") for row in re.findall(r"`([^`]+)`", line.split("|")[1])]
+    shapes = [re.compile(re.sub("FOLDER|NAME", r"(?!planted)\\w+", row)) for row in rows]
+    stages = [each.name for each in [*test_long.ALONE, *test_long.BESIDE] if not re.match(r"(build|install)-|.*-build$", each.name)]
+    assert [name for name in stages if not any(shape.fullmatch(name) for shape in shapes)] == []
+    assert [row for row, shape in zip(rows, shapes, strict=True) if not any(map(shape.fullmatch, stages))] == []
+    settings = re.findall(r'setting\("(\w+)", "(\w+)"\)', Path(test_long.__file__).read_text())
+    assert len(settings) >= 4
+    for name, value in settings:
+        (told,) = [line for line in (test_long.__doc__ or "").splitlines() if line.startswith(f"{name}  ")]
+        assert f"({value})" in told
+        assert any(name in row and re.search(rf"\b{value}\b", row.replace(",", "")) for row in page.splitlines() if row.startswith("| "))
+    assert re.findall(r"(\d+) fuzzers", page) == [str(len(list((ROOT / "fuzz").glob("fuzz_*.c"))))]
