@@ -34,7 +34,7 @@ from pathlib import Path
 import check
 import copies
 import planted
-from run_tests import SANITIZER_ENV
+from run_tests import SANITIZER_ENV, c_tests
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "mutate"
@@ -46,7 +46,6 @@ SECONDS_FOR_C = (30, 15)  # of a run of C tests: fixed part, and for each test; 
 SECONDS_FOR_ALL = 4 * 3600  # of what is done once: the first build, all tests on the tree as it is
 LIMITS = {"ASAN_OPTIONS": SANITIZER_ENV["ASAN_OPTIONS"] + ":hard_rss_limit_mb=4096"}  # a mutant may try to allocate all memory
 SUSPECT = ("unused-function", "unused-variable", "unused-but-set-variable", "unused-parameter", "unused-value", "unused-but-set-parameter", "type-limits")
-RUNGS = ("00_unit", "10_sim", "20_fault", "10_inprocess")
 FOR_PYTHON = ("server", "50_config_text_tool")  # targets that Python tests need, and that src/ changes
 LIBRARIES = {  # the build target of a folder, by what it lies in
     "src": "nereid_{}", "backends": "triton_{}", "caches": "tritoncache_{}", "repoagents": "tritonrepoagent_{}",
@@ -230,13 +229,6 @@ def pytest(preset: str, paths: list[str], *options: str, seconds: float = SECOND
     return attempt(argv, {"NEREID_BUILD": f"build/{preset}", "PYTHONDONTWRITEBYTECODE": "1"}, seconds) if paths else None
 
 
-def c_tests() -> dict[str, str]:
-    """The source of each C test, and of each fuzzer whose corpus is replayed, by name; the slowest tests come last."""
-    files = [path for rung in RUNGS for path in sorted((ROOT / "tests" / rung).glob("test_*.c"))]
-    replays = {f"fuzz.{path.stem.removeprefix('fuzz_')}": path.read_text() for path in sorted((ROOT / "fuzz").glob("fuzz_*.c"))}
-    return replays | {f"{path.parent.name}.{path.stem}": whole_text(path) for path in files}
-
-
 def whole_text(path: Path) -> str:
     """The source of a C test, with the files of the folders next to it that it includes: headers that those include count as its own."""
     text = path.read_text()
@@ -246,7 +238,7 @@ def whole_text(path: Path) -> str:
 
 def circles(path: Path, near: bool) -> Iterator[tuple[str, list[str]]]:
     """The C tests in groups, each test once: first the test of the file; last, but not with near, those of other folders."""
-    tests = c_tests()
+    tests = {name: path.read_text() if name.startswith("fuzz.") else whole_text(path) for name, path in c_tests().items()}
     folder = path.parent.relative_to("src")
     kinds: list[tuple[str, Callable[[str, str], bool]]] = [
         ("the test of its file", lambda name, text: re.search(rf"\.(test_)?{path.stem}$", name) is not None),

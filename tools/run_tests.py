@@ -8,11 +8,15 @@ than they compute; NEREID_TEST_LANES sets another number. A lane that finds no s
 file runs in one of the lanes. Each stage prints when it begins, its result, how long it took and how much processor time it used. At the
 end come the slowest tests and the load of the machine. The last line is `N passed, N failed`, over all C tests (ctest) and Python tests
 (pytest). A stage that does not run all its tests (it does not build, crashes, exceeds its time limit, finds no test, or ends early) counts
-as one failure. Each stage that needs it does not run, and counts as one failure too.
+as one failure. Each stage that needs it does not run, and counts as one failure too. So does each part of a stage whose tests leave
+processes behind: these are ended, and named.
 Logs: build/test-logs.
 """
 
+import contextlib
+import io
 import os
+import re
 import select
 import shutil
 import signal
@@ -20,9 +24,9 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,16 +35,19 @@ LOGS = ROOT / "build" / "test-logs"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 JOBS = str(os.cpu_count() or 2)
 SECONDS = 1800  # time limit of a stage without its own; the slowest stage needs a third of it on a busy machine
-SECONDS_TO_END = 10  # that a command has which is told to
 LANES = int(os.environ.get("NEREID_TEST_LANES", 0)) or min(2 * int(JOBS), 16)
 FIRST_PORT, LAST_PORT = os.environ.get("NEREID_TEST_PORTS", "12000-32000").split("-")
 PORTS = (int(FIRST_PORT), int(LAST_PORT))  # below the range of ephemeral ports; each lane gets a part of it
 SLOWEST = 20  # number of tests in the list at the end
+LEAVING = 30.0  # seconds that processes have for their end when the command that started them has ended
+# The variable that tells whose a process is. Isolated models get variables of these names too (src/isolate/isolate_environment.c).
+MARK = "LC_NEREID_PART"
 
 SANITIZER_ENV = {
+    # A status that no test expects: a refused command line ends with 1, as a sanitizer would. The thread sanitizer has one of its own, 66.
     # Overwrite freed memory: without that, nothing notices when code without instrumentation (a framework) reads it.
-    "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=0:max_free_fill_size=65536",
-    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "ASAN_OPTIONS": "exitcode=99:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=0:max_free_fill_size=65536",
+    "UBSAN_OPTIONS": "exitcode=99:print_stacktrace=1",
     "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1",
 }
 
@@ -61,6 +68,7 @@ class Part:
     ports: tuple[int, int]
     cpu: float = 0.0  # processor time in seconds
     process: subprocess.Popen[bytes] | None = None
+    left: list[str] = field(default_factory=list)  # the command lines of processes that its commands left behind
 
     def _path(self, suffix: str) -> Path:
         return LOGS / f"{self.stage.name}{f'.{self.number}' if self.number else ''}.{suffix}"
@@ -71,43 +79,89 @@ class Part:
     def results(self) -> Path:
         return self._path("xml")
 
-    def command(self, argv: list[str], env: dict[str, str] | None = None) -> int | None:
-        """Runs argv with its output in the part's log. Returns the exit status; None after a timeout."""
+    def mark(self) -> str:
+        """Begins with that of the run which this one is a test of, if it is."""
+        return f"{os.environ.get(MARK, '')}{os.getpid()}.{self.stage.name}.{self.number}/"
+
+    def command(self, argv: list[str], env: dict[str, str] | None = None, tests: bool = True) -> int | None:
+        """Runs argv with its output in the part's log. Returns the exit status; None after a timeout.
+
+        tests  False: a build, which may leave what it starts (a package manager starts daemons)
+        """
         with open(self.log(), "ab") as log:
             log.write(f"$ {' '.join(argv)}\n".encode())
             log.flush()
             process = subprocess.Popen(
                 argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                env={**os.environ, "NEREID_TEST_PORTS": "%d-%d" % self.ports, **(env or {})}, start_new_session=True,
+                env={**os.environ, "NEREID_TEST_PORTS": "%d-%d" % self.ports, MARK: self.mark(), **(env or {})}, start_new_session=True,
             )
         self.process = process
-        in_time = self._ends_within(process.pid, self.stage.seconds)
+        in_time = ends_within(process.pid, self.stage.seconds)
         if not in_time:
             self.kill()
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         self.process = None
         self.cpu += used.ru_utime + used.ru_stime
+        if tests:
+            self._end_what_is_left(process.pid)
         return process.returncode if in_time else None
 
-    @staticmethod
-    def _ends_within(pid: int, seconds: float) -> bool:
-        fd = os.pidfd_open(pid)
-        try:
-            poller = select.poll()
-            poller.register(fd, select.POLLIN)
-            return bool(poller.poll(seconds * 1000))
-        finally:
-            os.close(fd)
+    def _end_what_is_left(self, session: int) -> None:
+        """Waits for the end of all that a command started. What does not end by itself is noted, and killed."""
+        until = time.monotonic() + LEAVING
+        while (found := processes_of(self.mark(), session)) and (wait := until - time.monotonic()) > 0:
+            ends_within(found[0], wait)
+        self.left += map(command_line, found)
+        kill_all(found)
 
     def kill(self) -> None:
         """Ends the command that the part runs. It is told first, so that it can end what runs in other sessions; then its own is killed."""
         if process := self.process:
-            with suppress(ProcessLookupError):  # another thread may have waited for it meanwhile
-                os.killpg(process.pid, signal.SIGTERM)
-                self._ends_within(process.pid, SECONDS_TO_END)
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            kill_all([process.pid, *processes_of(self.mark(), process.pid)])
+
+
+def processes_of(mark: str, session: int) -> list[int]:
+    """The processes that run with this mark in their environment, or in this session."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            state, _, _, its_session = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[:4]
+            marked = f"\0{MARK}={mark}".encode() in b"\0" + (entry / "environ").read_bytes()
+        except OSError:  # it has just ended, or is another user's
+            continue
+        if (marked or int(its_session) == session) and state not in "ZX":
+            found.append(int(entry.name))
+    return found
+
+
+def command_line(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()[:120]
+    return f"process {pid}"
+
+
+def ends_within(pid: int, seconds: float) -> bool:
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poller = select.poll()
+        poller.register(fd, select.POLLIN)
+        return bool(poller.poll(seconds * 1000))
+    finally:
+        os.close(fd)
+
+
+def kill_all(pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    for pid in pids:
+        ends_within(pid, LEAVING)
 
 
 @dataclass
@@ -156,14 +210,18 @@ class Stage:
 NO_TEST = "found no test"
 
 
-def cases(results: Path) -> list[ElementTree.Element]:
-    return list(ElementTree.parse(results).getroot().iter("testcase"))
+def cases(results: Path) -> list[ElementTree.Element] | None:
+    """What a JUnit file of ctest or pytest holds. None if there is no such file, or not all of it."""
+    try:
+        return list(ElementTree.parse(results).getroot().iter("testcase"))
+    except (OSError, ElementTree.ParseError):
+        return None
 
 
-def count(results: Path) -> Outcome:
-    """Counts the results in a JUnit file of ctest or pytest. A test that did not run counts as failed."""
+def count(found: list[ElementTree.Element]) -> Outcome:
+    """Counts results. A test that did not run counts as failed."""
     outcome = Outcome()
-    for case in cases(results):
+    for case in found:
         tags = {child.tag for child in case}
         ended = bool(case.get("name"))  # pytest writes the name when the test has ended
         if not ended or tags & {"failure", "error", "skipped"} or case.get("status") in ("fail", "notrun", "disabled"):
@@ -176,10 +234,10 @@ def count(results: Path) -> Outcome:
 def judge(part: Part, status: int | None) -> Outcome:
     if status is None:
         note = f"ran out of its {part.stage.seconds:.0f} s"
-    elif not part.results().exists():
-        note = f"no results, exit status {status}"
+    elif (found := cases(part.results())) is None:
+        note = f"no results, or not all of them, exit status {status}"
     else:
-        outcome = count(part.results())
+        outcome = count(found)
         if outcome.passed + outcome.failed == 0 and status in (0, 5):  # 5: exit status of pytest if it found no test
             return Outcome(0, 0, NO_TEST)
         if status != 0 and outcome.failed == 0:
@@ -192,7 +250,7 @@ def judge(part: Part, status: int | None) -> Outcome:
 
 def build(preset: str, *targets: str) -> Callable[[Part], Outcome]:
     def run(part: Part) -> Outcome:
-        status = part.command(["tools/build.sh", preset, *targets])
+        status = part.command(["tools/build.sh", preset, *targets], tests=False)
         return Outcome() if status == 0 else Outcome(0, 1, "does not build" if status else "ran out of time")
 
     return run
@@ -202,7 +260,7 @@ def script(otherwise: str, *argv: str) -> Callable[[Part], Outcome]:
     """Runs one of tools/, which is no test. otherwise: what the stage says when that fails"""
 
     def run(part: Part) -> Outcome:
-        return Outcome() if part.command([*argv]) == 0 else Outcome(0, 1, otherwise)
+        return Outcome() if part.command([*argv], tests=False) == 0 else Outcome(0, 1, otherwise)
 
     return run
 
@@ -213,11 +271,27 @@ stores = script("could not be installed", "tools/setup_stores.sh")
 deploy = script("could not be installed", "tools/setup_deploy.sh")
 
 
+RUNGS = ("00_unit", "10_sim", "20_fault", "10_inprocess")
+
+
+def c_tests() -> dict[str, Path]:
+    """The source of each C test, and of each fuzzer whose corpus is replayed, by name; the slowest tests come last."""
+    replays = {f"fuzz.{path.stem.removeprefix('fuzz_')}": path for path in sorted((ROOT / "fuzz").glob("fuzz_*.c"))}
+    return replays | {f"{rung}.{path.stem}": path for rung in RUNGS for path in sorted((ROOT / "tests" / rung).glob("test_*.c"))}
+
+
 def ctest(preset: str, without: str = "") -> Callable[[Part], Outcome]:
+    """Without cmocka, say, CMake leaves tests out, and then ctest knows nothing of them."""
+
     def run(part: Part) -> Outcome:
         argv = ["ctest", "--test-dir", f"build/{preset}", "-j", JOBS, "--output-on-failure", "--no-tests=error"]
         argv += ["--output-junit", str(part.results())] + (["-E", without] if without else [])
-        return judge(part, part.command(argv, SANITIZER_ENV))
+        outcome = judge(part, part.command(argv, SANITIZER_ENV))
+        ran = {case.get("name") for case in cases(part.results()) or []}
+        missing = [name for name in c_tests() if name not in ran and not (without and re.search(without, name))]
+        if missing and not outcome.failed:
+            return Outcome(outcome.passed, 1, f"{len(missing)} tests were not built: {' '.join(missing[:5])}")
+        return outcome
 
     return run
 
@@ -250,7 +324,8 @@ def rungs(preset: str = "release", marks: str = "", *, needs: tuple[str, ...]) -
 
 RELEASE, DEV, TSAN = ("build", "samples"), ("build-dev", "samples"), ("build-tsan", "samples")
 OURS = "not reference"
-ONE_THREAD = r"^headers_alone$|^fuzz\.|^10_sim\."  # tests without threads
+# Tests without threads, and those that cmake/tests.cmake leaves out under the thread sanitizer.
+NOT_TSAN = r"^headers_alone$|^fuzz\.|^10_sim\.|^00_unit\.test_heap$|^10_inprocess\.test_digits$"
 EXAMPLES = ("digits", "speech")  # the others' networks are downloaded for tools/test_long.py alone
 # Stages begin in this order: first those that other stages need and those that take long.
 STAGES = [
@@ -283,7 +358,7 @@ STAGES = [
     python("gates", "gates: layers, symbols, tidy, format, and that they refuse", "00_gates", RELEASE),
     python("cost", "what a small request costs beside the bare floor", "60_cost", ("floors", *RELEASE)),
     Stage("c-dev", "C tests under the address and undefined-behaviour sanitizers", ctest("dev"), DEV),
-    Stage("c-tsan", "C tests under the thread sanitizer", ctest("tsan", ONE_THREAD), TSAN),
+    Stage("c-tsan", "C tests under the thread sanitizer", ctest("tsan", NOT_TSAN), TSAN),
     Stage("c", "C tests: unit, simulation, fault, headers, fuzz corpora", ctest("release"), RELEASE),  # one of the tests reads the digits model
 ]
 
@@ -364,11 +439,12 @@ class Schedule:
             part.stage.outcomes.append(outcome)
             part.stage.under_way -= 1
             over = part.stage.under_way == 0
+            self.changed.notify_all()
             if over:
                 self.ended.add(part.stage.name)
-                if part.stage.total().failed:
-                    self.failed.add(part.stage.name)
-            self.changed.notify_all()
+                self.failed.add(part.stage.name)  # also if it cannot be counted
+                if not part.stage.total().failed:
+                    self.failed.remove(part.stage.name)
             return over
 
 
@@ -381,19 +457,32 @@ class Run:
     numbers: dict[str, str] = field(default_factory=dict)
 
     def lane(self, schedule: Schedule, ports: tuple[int, int]) -> None:
-        while part := schedule.take(ports):
+        """An error of its own is one failure. The other lanes go on without it."""
+        try:
+            while part := schedule.take(ports):
+                self._run(schedule, part)
+        except BaseException:
+            with self.lock:
+                self.total.failed += 1
+            traceback.print_exc()
+
+    def _run(self, schedule: Schedule, part: Part) -> None:
+        try:
             if part.number == 0:
                 self._say_begin(part.stage)
             lacking = schedule.lacks(part.stage)
-            try:
-                outcome = Outcome(0, 1, f"not run, since it needs {' and '.join(lacking)}") if lacking else part.stage.run(part)
-            except Exception as error:
-                outcome = Outcome(0, 1, f"could not run: {error!r}")
-            if outcome.failed:
-                with self.lock:
-                    print(tail(part.log()))
-            if schedule.end(part, outcome):
-                self._say_end(part.stage)
+            outcome = Outcome(0, 1, f"not run, since it needs {' and '.join(lacking)}") if lacking else part.stage.run(part)
+            if part.left:
+                left = f"left behind: {', '.join(sorted(set(part.left)))}"
+                outcome = Outcome(outcome.passed, outcome.failed + 1, f"{outcome.note}; {left}" if outcome.note else left)
+        except BaseException as error:
+            outcome = Outcome(0, 1, f"could not run: {error!r}")
+        over = schedule.end(part, outcome)  # before anything is printed, which may fail: others wait for this
+        if outcome.failed:
+            with self.lock:
+                print(tail(part.log()))
+        if over:
+            self._say_end(part.stage)
 
     def _say_begin(self, stage: Stage) -> None:
         with self.lock:
@@ -421,7 +510,7 @@ def slowest(stages: list[Stage]) -> list[str]:
     found = []
     for stage in stages:
         for part in stage.parts:
-            for case in cases(part.results()) if part.results().exists() else []:
+            for case in cases(part.results()) or []:
                 where = (case.get("classname") or "").rpartition(".")[2]
                 found.append((float(case.get("time") or 0), f"{stage.name}: {where}::{case.get('name')}"))
     return [f"{seconds:7.1f} s  {name[:120]}" for seconds, name in sorted(found, reverse=True)[:SLOWEST]]
@@ -435,6 +524,8 @@ def machine() -> tuple[float, float]:
 
 
 def run_stages(stages: list[Stage], lanes: int = LANES) -> Outcome:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # what tests wrote into their logs is printed, whatever the encoding is
     LOGS.mkdir(parents=True, exist_ok=True)
     run, schedule = Run(stages), Schedule(stages)
     begun, before = time.monotonic(), machine()

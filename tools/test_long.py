@@ -47,7 +47,7 @@ def bugs(tells: str, otherwise: str, *argv: str) -> Callable[[Part], Outcome]:
 
     def run(part: Part) -> Outcome:
         status = part.command(["tools/mutate.py", *argv])
-        print(*(line for line in part.log().read_text().splitlines() if re.search(tells, line)), sep="\n")
+        print(*(line for line in part.log().read_text(errors="replace").splitlines() if re.search(tells, line)), sep="\n")
         return Outcome(1) if status == 0 else Outcome(0, 1, f"{otherwise}, or could not be run")
 
     return run
@@ -62,7 +62,7 @@ planted_bugs = bugs(r"^SURVIVED|^DOES NOT BUILD| caught$", "no test notices a bu
 
 
 def fuzz_build(part: Part) -> Outcome:
-    done = part.command(["tools/setup.sh", "fuzz"]) == 0 and part.command(["tools/build.sh", "fuzz"]) == 0
+    done = all(part.command(argv, tests=False) == 0 for argv in (["tools/setup.sh", "fuzz"], ["tools/build.sh", "fuzz"]))
     return Outcome() if done else Outcome(0, 1, "does not build")
 
 

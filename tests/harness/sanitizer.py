@@ -17,5 +17,5 @@ def runtime() -> dict[str, str]:
     found = [name for name in ("libasan.so", "libtsan.so") if name in needed]
     if not found:
         return {}
-    # Python keeps memory to its end.
-    return {"LD_PRELOAD": told("gcc", f"-print-file-name={found[0]}").strip(), "ASAN_OPTIONS": "detect_leaks=0"}
+    # Python keeps memory to its end. The status is that of tools/run_tests.py, which no test expects.
+    return {"LD_PRELOAD": told("gcc", f"-print-file-name={found[0]}").strip(), "ASAN_OPTIONS": "detect_leaks=0:exitcode=99"}
