@@ -102,6 +102,7 @@ def main() -> int:
     parser.add_argument("--base")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
+    run_tests.end_when_told()
     names = changed(options.base)
     tests = tests_of(names)
     print(f"{len(names)} changed files; besides the C tests: {' '.join(tests) or 'nothing'}", flush=True)

@@ -34,7 +34,7 @@ from pathlib import Path
 import check
 import copies
 import planted
-from run_tests import SANITIZER_ENV, c_tests
+from run_tests import SANITIZER_ENV, c_tests, end_when_told
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "mutate"
@@ -206,11 +206,6 @@ def attempt(argv: list[str], env: dict[str, str] | None = None, seconds: float =
                 raise
             return Failure(f"{' '.join(argv)[:200]} did not end within {limit:.0f} s", in_time=False)
     return None if process.returncode == 0 else Failure(said[-2000:], in_time="(Timeout)" not in said)  # ctest's word for one test
-
-
-def end_when_told() -> None:
-    """Lets SIGTERM end what attempt() runs, too."""
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
 
 
 def build(preset: str, *targets: str, seconds: float = SECONDS) -> Failure | None:

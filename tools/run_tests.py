@@ -393,6 +393,7 @@ class Schedule:
         self.chosen = {stage.name for stage in stages}
         self.ended: set[str] = set()
         self.failed: set[str] = set()
+        self.stopped = False  # nothing more begins
         self.changed = threading.Condition()
 
     def _next(self) -> Stage | None:
@@ -410,7 +411,7 @@ class Schedule:
     def take(self, ports: tuple[int, int]) -> Part | None:
         """Waits for the next part; None if nothing is left to begin."""
         with self.changed:
-            while True:
+            while not self.stopped:
                 if stage := self._next():
                     part = Part(stage, len(stage.parts), ports)
                     if not stage.parts:
@@ -422,6 +423,12 @@ class Schedule:
                 if all(stage.parts for stage in self.stages):
                     return None
                 self.changed.wait()
+            return None
+
+    def stop(self) -> None:
+        with self.changed:
+            self.stopped = True
+            self.changed.notify_all()
 
     @staticmethod
     def _begin(stage: Stage) -> None:
@@ -536,6 +543,7 @@ def run_stages(stages: list[Stage], lanes: int = LANES) -> Outcome:
         for thread in threads:
             thread.join()
     except BaseException:
+        schedule.stop()
         for stage in stages:
             for part in stage.parts:
                 part.kill()
@@ -558,6 +566,11 @@ def conclude(*totals: Outcome) -> int:
     return 0 if failed == 0 and passed > 0 else 1
 
 
+def end_when_told() -> None:
+    """Lets SIGTERM end what runs, too, as SIGINT does."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+
+
 def asks_for_help(argv: list[str]) -> bool:
     return bool({"-h", "--help"} & set(argv))
 
@@ -565,4 +578,5 @@ def asks_for_help(argv: list[str]) -> bool:
 if __name__ == "__main__":
     if asks_for_help(sys.argv):
         sys.exit(print(usage(__doc__, STAGES)))
+    end_when_told()
     sys.exit(conclude(run_stages(choose(STAGES, sys.argv[1:]))))

@@ -121,6 +121,7 @@ def main(names: list[str]) -> int:
     if run_tests.asks_for_help(names):
         print(run_tests.usage(__doc__, [*ALONE, *BESIDE], "is made first"))
         return 0
+    run_tests.end_when_told()
     chosen = run_tests.choose([*ALONE, *BESIDE], names)
     chosen += [stage for stage in BESIDE if stage not in chosen and any(stage.name in each.needs for each in chosen)]
     needed = {need for stage in chosen for need in stage.needs}

@@ -230,3 +230,49 @@ def test_a_run_ends_with_its_last_line(tmp_path: Path, planted: str, said: str, 
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout.splitlines()[-1], done.returncode) == (last, 1), done.stdout + done.stderr
     assert said in done.stdout + done.stderr
+
+
+STOPPED = """
+import sys
+sys.path.insert(0, {tools!r})
+import run_tests
+from pathlib import Path
+from run_tests import *
+run_tests.LOGS = Path({logs!r})
+def long(part):
+    part.command(["sh", "-c", f"setsid sleep 1000 & echo {{part.stage.name}} >> {logs}/begun; sleep 1000"])
+    return Outcome(1)
+def later(part):
+    Path({logs!r}, "later").touch()
+    return Outcome(1)
+end_when_told()
+run_stages([Stage("a", "a", long), Stage("b", "b", long), Stage("c", "c", later), Stage("d", "d", later)], lanes=2)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    """Also what has a session of its own ends, and no stage begins any more."""
+    mark = f"NEREID_TEST_STOPPED={tmp_path}".encode()
+    os.mkfifo(tmp_path / "begun")
+    begun = os.open(tmp_path / "begun", os.O_RDWR)
+    program = STOPPED.format(tools=str(ROOT / "tools"), logs=str(tmp_path))
+    env = {**os.environ, "NEREID_TEST_STOPPED": str(tmp_path)}
+    said = b""
+    with subprocess.Popen([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as run:
+        while said.count(b"\n") < 2:
+            assert select.select([begun], [], [], 60)[0], "they did not begin"
+            said += os.read(begun, 100)
+        run.send_signal(number)
+        run.communicate(timeout=60)
+    os.close(begun)
+    assert run.returncode in (-number, 128 + number)  # allowed: what Python makes of an exit and of an interrupt
+    assert [(pid / "cmdline").read_text() for pid in Path("/proc").glob("[0-9]*") if marked(pid, mark)] == []
+    assert not (tmp_path / "later").exists()
+
+
+def marked(pid: Path, mark: bytes) -> bool:
+    try:
+        return mark in (pid / "environ").read_bytes().split(b"\0")
+    except OSError:  # it has just ended
+        return False
