@@ -180,7 +180,7 @@ class Tidy:
             self.own_header_first(path, text)
         if parts[0] == "tests":
             self.search_unless_allowed(path, text, SLEEP, "a test that sleeps: {}; wait for what should happen, pass the time in")
-            self.search_unless_allowed(path, text, ONE_OF_SEVERAL, "content with one of several outcomes: {}; say which it is here, or count them")
+            self.search_unless_allowed(path, text, ONE_OF_SEVERAL, "content with one of several: {}; say which it is, or count them")
 
     def own_name(self, path: Path, text: str) -> None:
         gone = False

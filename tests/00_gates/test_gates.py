@@ -309,7 +309,7 @@ def test_cache_and_agent_with_a_planted_export_are_refused(build: Path, place: s
         ("tests/40_e2e/test_x.py", "assert got.sta" + "tus in (200, 404)\n", ["test_x.py:1", "content with one of several"]),
         ("tests/40_e2e/test_x.py", "    assert done.returncod" + "e in (0, 3), done.stderr\n", ["content with one of several"]),
         ("tests/40_e2e/test_x.py", "assert got.sta" + "tus == 200 or name in got.body\n", ["content with one of several"]),
-        ("tests/40_e2e/test_x.py", "assert all(sta" + 'tus == 200 or "x" in error for status, error in found)\n', ["content with one of several"]),
+        ("tests/40_e2e/test_x.py", "assert all(sta" + "tus == 200 or error for status, error in found)\n", ["content with one of several"]),
         ("tests/40_e2e/test_x.py", "assert sta" + "tus in MEASURED  # allowed: because\n", ["content with one of several"]),
         ("tests/40_e2e/plugins/x.c", "void f(void) { po" + "ll(NULL, 0, 100); }\n", ["a test that sleeps"]),
         ("tests/40_e2e/test_x.py", "@pytest.mark.sk" + "ip\ndef test_x(): ...\n", ["test_x.py:1", "left out and counts as passed"]),
@@ -349,7 +349,8 @@ def test_tidy_leaves_alone_what_is_fine(tmp_path: Path) -> None:
     plant(tmp_path, "src/os/x.c", "void *f(void) { return mal" + "loc(1); }\n")
     plant(tmp_path, "tests/40_e2e/test_x.py", "time.sle" + "ep(1)  # allowed: the property is that time passes\n")
     plant(tmp_path, "tests/40_e2e/y.py", "class A:\n    @property\n    def x(self): ...\n    @x.setter\n    def x(self, to): ...\n\n\nclass B:\n    def x(self): ...\n")
-    waits = "process.wait(60)\nthread.join()\nprocess.wait(0)\n', '.join(names)\nselect.select([x], [], [], max(0, until - now))\nselect.select([x], [], [])\n"
+    waits = "process.wait(60)\nthread.join()\nprocess.wait(0)\n', '.join(names)\n"
+    waits += "select.select([x], [], [], max(0, until - now))\nselect.select([x], [], [])\n"
     plant(tmp_path, "tests/40_e2e/z.py", waits)
     exact = 'assert got.status == (404 if cloud else 400)\nassert "in" in error and got.status == 400\nassert status not in (500, 503)\n'
     exact += "assert got.sta" + "tus in (500, 503)  # allowed: the process may end at any time\nif got.status in (200, 404): ...\n"

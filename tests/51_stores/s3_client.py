@@ -46,7 +46,8 @@ class S3Client:
     def done(self, method: str, path: str, query: dict[str, str] | None = None, body: bytes = b"") -> bytes:
         response = self.request(method, path, query, body)
         content: bytes = response.content  # type: ignore[attr-defined]
-        assert response.status == (204 if method == "DELETE" else 200), f"{method} {path}: {response.status} {content.decode(errors='replace')}"
+        expected = 204 if method == "DELETE" else 200
+        assert response.status == expected, f"{method} {path}: {response.status} {content.decode(errors='replace')}"
         return content
 
     def make_bucket(self, bucket: str) -> None:
