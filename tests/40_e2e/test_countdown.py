@@ -67,6 +67,7 @@ def test_what_is_waited_for_is_told_every_second(kind: str, board: Board, backen
         server.process.wait_until(lambda: re.search(OVER, server.process.log()) is not None, 60)
         for each in asking:
             each.join(60)
+            assert not each.is_alive()
         if kind == "nereid":
             assert answered == ["OK"] * REQUESTS
             server.process.ends(0)

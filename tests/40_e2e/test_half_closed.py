@@ -98,6 +98,7 @@ def gated(board: Board, backend: Path) -> Iterator[Server]:
         board.open_gate()
         first.join(60)
         server.stop()
+    assert not first.is_alive()
 
 
 def _waiting(server: Server) -> int:

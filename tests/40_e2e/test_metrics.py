@@ -251,6 +251,7 @@ def test_what_a_model_does_now(board: Board, backend: Path) -> None:
         board.open_gate()
         for thread in asking:
             thread.join(60)
+            assert not thread.is_alive()
         server.process.wait_until(lambda: now("nereid_instances_busy") == 0, 30)
         assert now("nereid_queue_oldest_seconds") == 0
         sizes = metrics.scrape(server.metrics)["nereid_inference_batch_size"]

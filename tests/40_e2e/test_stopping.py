@@ -227,6 +227,7 @@ def test_readiness_ends_first_and_work_under_way_is_answered(gated: Nereid, boar
         board.open_gate()
         server.process.ends(0)
         thread.join(60)
+        assert not thread.is_alive()
         answered = got.get(timeout=30)
         assert isinstance(answered, rawhttp.Answer), answered
         assert answered.status == 200
@@ -369,6 +370,7 @@ def test_calls_that_come_while_it_stops(board: Board, backend: Path, kind: str) 
         assert _call(server, "ModelInfer", infer)[0] == ("UNAVAILABLE" if kind == "nereid" else "NOT_FOUND")
         board.open_gate()
         thread.join(60)
+        assert not thread.is_alive()
         assert answered == ["OK"]
         if kind == "nereid":
             server.process.ends(0)
@@ -489,6 +491,7 @@ def test_neither_protocol_waits_for_the_other(gated: Nereid, board: Board) -> No
             assert isinstance(answered, rawhttp.Answer), answered
             assert answered.status == 200
             thread.join(60)
+            assert not thread.is_alive()
             server.process.ends(0)
     finally:
         server.kill()
@@ -535,6 +538,7 @@ def test_a_backend_that_hangs_does_not_hold_the_end(repository: Repository, how:
         said = "exit-timeout-secs" if how == "time-out" else "second signal"
         assert said in server.process.log()
         thread.join(60)
+        assert not thread.is_alive()
     finally:
         server.kill()
 
@@ -576,6 +580,7 @@ def test_a_log_that_nobody_reads_does_not_hold_the_end(repository: Repository, h
             report = SANITIZER_REPORT.search(said.decode(errors="replace"))
             assert not report, said[-10000:]
             thread.join(60)
+            assert not thread.is_alive()
         finally:
             process.kill()
             for each in (read, write, full):
