@@ -44,10 +44,11 @@ LEAVING = 30.0  # seconds that processes have for their end when the command tha
 MARK = "LC_NEREID_PART"
 
 SANITIZER_ENV = {
-    # A status that no test expects: a refused command line ends with 1, as a sanitizer would. The thread sanitizer has one of its own, 66.
-    # Overwrite freed memory: without that, nothing notices when code without instrumentation (a framework) reads it.
-    "ASAN_OPTIONS": "exitcode=99:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=0:max_free_fill_size=65536",
-    "UBSAN_OPTIONS": "exitcode=99:print_stacktrace=1",
+    # exitcode: a status that no test expects. Theirs is 1, as that of a command line that is refused; the thread sanitizer's is 66.
+    # max_free_fill_size: overwrite freed memory. Else nothing notices when code without instrumentation (a framework) reads it.
+    "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=0:exitcode=99"
+    ":max_free_fill_size=65536",
+    "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=99",
     "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1",
 }
 
@@ -118,7 +119,9 @@ class Part:
     def kill(self) -> None:
         """Ends the command that the part runs. It is told first, so that it can end what runs in other sessions; then its own is killed."""
         if process := self.process:
-            kill_all([process.pid, *processes_of(self.mark(), process.pid)])
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            kill_all(processes_of(self.mark(), process.pid))
 
 
 def processes_of(mark: str, session: int) -> list[int]:

@@ -63,7 +63,9 @@ def test_a_report_ends_with_a_status_of_its_own(tmp_path: Path, kinds: str, repo
 # C tests that were not built
 
 
-@pytest.mark.parametrize(("without", "lost", "failed"), [("", [], 0), ("", ["00_unit.test_url"], 1), ("", ["fuzz.http"], 1), (r"^fuzz\.", ["fuzz.http"], 0)])
+@pytest.mark.parametrize(
+    ("without", "lost", "failed"), [("", [], 0), ("", ["00_unit.test_url"], 1), ("", ["fuzz.http"], 1), (r"^fuzz\.", ["fuzz.http"], 0)]
+)
 def test_c_tests_that_were_not_built(logs: Path, monkeypatch: pytest.MonkeyPatch, without: str, lost: list[str], failed: int) -> None:
     def command(part: Part, argv: list[str], env: dict[str, str] | None = None, tests: bool = True) -> int:
         ran = "".join(f'<testcase name="{name}" status="run"/>' for name in run_tests.c_tests() if name not in lost)
@@ -222,7 +224,7 @@ def bad(part):
         (SPOILT, "cannot be read", "1 passed, 3 failed"),
         (UNCOUNTED, "ValueError", "1 passed, 3 failed"),
     ],
-    ids=["cut results", "words that cannot be printed", "a stage that exits", "a lane dies as it begins", "as it ends", "as it tells", "no count"],
+    ids=["cut results", "odd words", "a stage that exits", "a lane dies as it begins", "as it ends", "as it tells", "no count"],
 )
 def test_a_run_ends_with_its_last_line(tmp_path: Path, planted: str, said: str, last: str) -> None:
     program = RUN.format(tools=str(ROOT / "tools"), logs=str(tmp_path), planted=planted)

@@ -10,14 +10,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 LOST = {
     "nothing": "def test_it(): pass",
-    "an exception in a thread": "import threading\ndef test_it():\n    thread = threading.Thread(target=lambda: 1 / 0)\n    thread.start()\n    thread.join()",
+    "an exception in a thread": (
+        "import threading\ndef test_it():\n    thread = threading.Thread(target=lambda: 1 / 0)\n    thread.start()\n    thread.join()"
+    ),
     "an exception in __del__": "class It:\n    def __del__(self): assert False\ndef test_it(): It()",
     "an exception in __del__ behind the last test": (
         "import gc\ngc.disable()\nclass It:\n    def __init__(self): self.me = self\n"
         "    def __del__(self): assert False\ndef test_it(): It()"
     ),
     "what a test returns": "def test_it(): return False",
-    "a class that is not collected": "class TestIt:\n    def __init__(self): pass\n    def test_it(self): assert False\ndef test_other(): pass",
+    "a class that is not collected": (
+        "class TestIt:\n    def __init__(self): pass\n    def test_it(self): assert False\ndef test_other(): pass"
+    ),
     "a coroutine that nobody awaits": "async def it(): assert False\ndef test_it(): it()",
 }
 
