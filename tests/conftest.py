@@ -1,6 +1,7 @@
 """Servers shared by the Python tests. A missing program fails a test; nothing is skipped."""
 
 import gc
+import os
 import signal
 import sys
 import tempfile
@@ -31,6 +32,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell starts what runs in its background with SIGINT ignored, and so would every process be that the tests start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # gRPC's library, curl and urllib would ask a proxy for 127.0.0.1.
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        del os.environ[name]
+    os.umask(0o022)  # other users read what some tests write
     config.addinivalue_line("markers", "reference: asks the reference server too")
     config.addinivalue_line("markers", "promise: an attack of those that the server is promised to bear")
     config.addinivalue_line("markers", "gpu: holds with the driver of a real GPU too (tools/gpu_proof.py)")

@@ -69,6 +69,7 @@ class Part:
     ports: tuple[int, int]
     cpu: float = 0.0  # processor time in seconds
     process: subprocess.Popen[bytes] | None = None
+    stopped: bool = False  # from elsewhere, maybe before `process` is known
     left: list[str] = field(default_factory=list)  # the command lines of processes that its commands left behind
 
     def _path(self, suffix: str) -> Path:
@@ -97,7 +98,7 @@ class Part:
                 env={**os.environ, "NEREID_TEST_PORTS": "%d-%d" % self.ports, MARK: self.mark(), **(env or {})}, start_new_session=True,
             )
         self.process = process
-        in_time = ends_within(process.pid, self.stage.seconds)
+        in_time = not self.stopped and ends_within(process.pid, self.stage.seconds)
         if not in_time:
             self.kill()
         _, status, used = os.wait4(process.pid, 0)
@@ -117,11 +118,14 @@ class Part:
         kill_all(found)
 
     def kill(self) -> None:
-        """Ends the command that the part runs. It is told first, so that it can end what runs in other sessions; then its own is killed."""
-        if process := self.process:
+        """Kills the command that the part runs, with all that it started, in other sessions too. Nothing that it begins later lives on."""
+        self.stopped = True
+        process = self.process
+        if process:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            kill_all(processes_of(self.mark(), process.pid))
+        for _ in range(3):  # one that is just being made, or begins another program, shows no environment yet
+            kill_all(processes_of(self.mark(), process.pid if process else -1))
 
 
 def processes_of(mark: str, session: int) -> list[int]:
@@ -540,11 +544,12 @@ def run_stages(stages: list[Stage], lanes: int = LANES) -> Outcome:
     run, schedule = Run(stages), Schedule(stages)
     begun, before = time.monotonic(), machine()
     threads = [threading.Thread(target=run.lane, args=(schedule, lane_ports(lane, lanes)), daemon=True) for lane in range(lanes)]
-    for thread in threads:
-        thread.start()
     try:
         for thread in threads:
-            thread.join()
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(1)  # Python may miss a signal that comes just before it waits without a limit
     except BaseException:
         schedule.stop()
         for stage in stages:

@@ -135,8 +135,8 @@ void region_unref(struct region *r)
     mem_free(r);
 }
 
-/* Whether the memory is as long as it was: then it was not cut, and what was missing is room for its
- * pages, which the system gives when they are touched. */
+/* Whether the memory is as long as it was: then it was not cut, and what was missing is room for
+ * its pages, which the system gives when they are touched. */
 static bool region_whole(const struct region *r)
 {
     uint64_t there;
