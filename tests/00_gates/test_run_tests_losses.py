@@ -262,7 +262,7 @@ def test_a_run_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal.Sig
     said = b""
     with subprocess.Popen([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as run:
         while said.count(b"\n") < 2:
-            assert select.select([begun], [], [], 60)[0], "they did not begin"
+            assert select.select([begun], [], [], 60)[0], "they did not begin"  # allowed: the limit of a wait for what comes
             said += os.read(begun, 100)
         run.send_signal(number)
         run.communicate(timeout=60)
