@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from harness import again, compare, logs, metrics, paths, procfs
-from harness.process import Process, ServerFailed
+from harness.process import Process, Reported, ServerFailed
 
 
 def _shell(tmp_path: Path, script: str) -> Process:
@@ -37,7 +37,7 @@ REPORTS = pytest.mark.parametrize(
 def test_a_sanitizer_report_is_noticed(tmp_path: Path, line: str) -> None:
     process = _shell(tmp_path, f"echo '{line}'")
     assert process.ended_within(30)
-    with pytest.raises(ServerFailed, match="sanitizer report"):
+    with pytest.raises(Reported, match="sanitizer report"):
         process.stop()
 
 
@@ -46,7 +46,7 @@ def test_a_sanitizer_report_is_noticed(tmp_path: Path, line: str) -> None:
 def test_one_of_a_process_that_is_only_killed_is_noticed(tmp_path: Path, line: str, then: str) -> None:
     process = _shell(tmp_path, f"echo '{line}'{then}")
     process.wait_until(lambda: line in process.log(), 30)
-    with pytest.raises(ServerFailed, match="sanitizer report"):
+    with pytest.raises(Reported, match="sanitizer report"):
         process.kill()
 
 

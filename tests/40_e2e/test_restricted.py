@@ -176,6 +176,7 @@ WRONG = [
 def test_wrong_values(identity_repository: Path, option: str, value: str, said: str) -> None:
     with pytest.raises(ServerFailed) as error, Nereid(identity_repository, {option: value}):
         pass
+    assert "ended with status 1 before it was ready" in str(error.value)
     assert f"--{option}" in str(error.value) and said in str(error.value)
 
 

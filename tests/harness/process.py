@@ -24,6 +24,10 @@ class ServerFailed(AssertionError):
     """The process did not start, ended too early, or left a bad mark. The message holds its log."""
 
 
+class Reported(AssertionError):
+    """A sanitizer has reported something. No failure that a test may expect."""
+
+
 def _end_with_parent() -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -194,7 +198,7 @@ class Process:
         report = SANITIZER_REPORT.search(log)
         if report:
             lines = log[report.start() :].splitlines()[:REPORT_LINES]
-            raise self.fail("\n".join([f"sanitizer report: {report.group(0)}", *lines]))
+            raise Reported(str(self.fail("\n".join([f"sanitizer report: {report.group(0)}", *lines]))))
         status = self._popen.returncode
         if self.crashed() and status != self._expected:
             raise self.fail(f"ended by signal {-status}")
