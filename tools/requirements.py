@@ -130,7 +130,9 @@ class Module:
         return start + len(self.text[start : self.starts[line]].encode()[:column].decode())
 
     def functions(self) -> Iterator[ast.FunctionDef]:
-        return (node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
+        """Those that pytest collects: here no test stands in a class."""
+        if self.path.name.startswith("test_"):
+            yield from (node for node in self.tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
 
     def literals(self, name: str) -> Iterator[ast.Dict]:
         """The dictionaries that a name of the module gets, or gets more of."""
@@ -170,8 +172,8 @@ def read_python(path: Path, shown: str, tests: Path, proofs: Proofs) -> None:
     module = Module(path)
     for function in module.functions() if NAMED.search(module.text) or ".parametrize" in module.text else ():
         if ast.get_docstring(function):
-            claim = CLAIM.match(module.text, module.text.index('"""', module.starts[function.body[0].lineno - 1]) + 3)
-            if claim:
+            begin = module.position(function.body[0].lineno, function.body[0].col_offset)
+            if claim := CLAIM.match(module.text, begin + 3 if module.text.startswith('"""', begin) else len(module.text)):
                 proofs.add(claim[0], f"{shown}::{function.name}", path, claim.span())
         for name in tables(function):
             source, there = module.source_of(name, tests)

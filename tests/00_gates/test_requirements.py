@@ -126,6 +126,11 @@ def test_the_page_tells_which(copy: Path) -> None:
         ("tests/40_e2e/test_one.py", "shown.", "shown, as MR-02 is.", "test_one.py:6: MR-02 is named, but not where"),
         ("tests/40_e2e/test_one.py", "MR-01; reads", "MR-01 and more; reads", "test_one.py:5: MR-01 is named, but not where"),
         ("tests/40_e2e/test_one.py", "test_one()", "help_one()", "test_one.py:5: MR-01 is named, but not where"),
+        ("tests/40_e2e/test_one.py", "def test_one", "class Cases:\n  def test_one", "test_one.py:6: MR-01 is named, but not where"),
+        (
+            "tests/40_e2e/test_one.py", '"""No claim."""', "'No claim.'\n\n\ndef other() -> None:\n    \"\"\"MR-06.\"\"\"",
+            "test_one.py:14: MR-06 is named, but not where",
+        ),
         ("tests/40_e2e/test_two.c", "UNIT(two)", "UNIT(other)", "test_two.c:4: MR-02 is named, but not where"),
         ("tests/40_e2e/test_two.c", "X-01. */\n", "X-01. */\n\n", "test_two.c:4: MR-02 is named, but not where"),
         ("tests/40_e2e/test_two.c", "UNIT(two)", "/* UNIT(two) */", "test_two.c:4: MR-02 is named, but not where"),
