@@ -123,12 +123,13 @@ def encoded_at_its_ends(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
 
 @_for(known.DIGITS)
 def other_digits(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    """The same numbers, written differently."""
+    """The same numbers, sign of zero and all, written differently. One that no double holds is none of them."""
     if "text" not in ours or ours["text"] == theirs["text"]:
         return False
     number = rb"(?<=[\[,:])-?[0-9.]+(?:e[-+]?[0-9]+)?(?=[\],}])"
     mine, other = (re.split(rb"(" + number + rb")", each["text"]) for each in (ours, theirs))
-    if mine[::2] != other[::2] or [float(each) for each in mine[1::2]] != [float(each) for each in other[1::2]]:
+    values = [[repr(float(each)) for each in side[1::2]] for side in (mine, other)]
+    if mine[::2] != other[::2] or values[0] != values[1] or {"inf", "-inf"} & set(values[0]):
         return False
     ours["text"] = theirs["text"]
     return True

@@ -136,7 +136,7 @@ def differences(ours: Any, theirs: Any, at: str = "") -> list[str]:
             for i, pair in enumerate(zip(ours, theirs, strict=True))
             for line in differences(*pair, f"{at}[{i}]")
         ]
-    if type(ours) is type(theirs) and ours == theirs:
+    if type(ours) is type(theirs) and ours == theirs and (not isinstance(ours, float) or repr(ours) == repr(theirs)):  # -0.0 is not 0.0
         return []
     return [f"{at}:\n    ours      {_short(ours)}\n    reference {_short(theirs)}"]
 
