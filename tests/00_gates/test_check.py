@@ -174,6 +174,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
     (tmp_path / planted.LIST).write_text("gone: somebody suffers\n  in src/base/x.c\n  -    CHECK(n > 0);\n  by 00_unit.test_map\n")
     for name in ("ROOT", "TREE", "WORK"):
         monkeypatch.setattr(mutate, name, tmp_path)
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)  # where it finds C tests
     monkeypatch.setattr(mutate, "prepare", lambda preset: None)
 
     def set_up(target: str, unbuilt: Failure | None, asked: Failure | None) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.grpc
-from harness import paths, rawhttp
+from harness import paths, procfs, rawhttp
 from harness.process import Process
 from harness.repository import Repository
 from harness.servers import Nereid
@@ -131,6 +132,8 @@ def test_it_serves_without_root_on_a_root_that_is_not_written(bundle: Path, conf
             self._process = Process(self.kind, self.command(), log, judged=False)
 
         def leave(self) -> None:
+            for child in procfs.children(self.pid):  # the end of its parent does not reach a process that has become another user
+                os.kill(child, signal.SIGKILL)
             self.kill()
 
     with Contained([]) as server:
