@@ -254,11 +254,11 @@ run_stages([Stage("a", "a", long), Stage("b", "b", long), Stage("c", "c", later)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     """Also what has a session of its own ends, and no stage begins any more."""
-    mark = f"NEREID_TEST_STOPPED={tmp_path}".encode()
+    mark = f"{os.environ.get(run_tests.MARK, '')}{tmp_path}/"
     os.mkfifo(tmp_path / "begun")
     begun = os.open(tmp_path / "begun", os.O_RDWR)
     program = STOPPED.format(tools=str(ROOT / "tools"), logs=str(tmp_path))
-    env = {**os.environ, "NEREID_TEST_STOPPED": str(tmp_path)}
+    env = {**os.environ, run_tests.MARK: mark}
     said = b""
     with subprocess.Popen([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as run:
         while said.count(b"\n") < 2:
@@ -268,12 +268,5 @@ def test_a_run_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal.Sig
         run.communicate(timeout=60)
     os.close(begun)
     assert run.returncode in (-number, 128 + number)  # allowed: what Python makes of an exit and of an interrupt
-    assert [(pid / "cmdline").read_text() for pid in Path("/proc").glob("[0-9]*") if marked(pid, mark)] == []
+    assert [run_tests.command_line(pid) for pid in run_tests.processes_of(mark, -1)] == []
     assert not (tmp_path / "later").exists()
-
-
-def marked(pid: Path, mark: bytes) -> bool:
-    try:
-        return mark in (pid / "environ").read_bytes().split(b"\0")
-    except OSError:  # it has just ended
-        return False

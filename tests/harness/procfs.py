@@ -30,14 +30,19 @@ def waits(pid: int) -> dict[str, float]:
     return found
 
 
+def _waits_since(before: dict[str, float], now: dict[str, float]) -> list[float]:
+    """What each thread waited between two looks; of those that have ended meanwhile nothing is known."""
+    return [max(0.0, seconds - before.get(thread, 0.0)) for thread, seconds in now.items()]
+
+
 def waited_since(before: dict[str, float], now: dict[str, float]) -> float:
-    """What threads waited between two looks, in all; of those that have ended meanwhile nothing is known."""
-    return sum(max(0.0, seconds - before.get(thread, 0.0)) for thread, seconds in now.items())
+    """What threads waited between two looks, in all."""
+    return sum(_waits_since(before, now))
 
 
 def longest_wait_since(before: dict[str, float], now: dict[str, float]) -> float:
     """The same, of that thread which waited for the longest time."""
-    return max((max(0.0, seconds - before.get(thread, 0.0)) for thread, seconds in now.items()), default=0.0)
+    return max(_waits_since(before, now), default=0.0)
 
 
 def longest_wait_seconds(pid: int) -> float:
