@@ -331,8 +331,11 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
         r->request->hold(r);
     else
         response_pass_on(r);
-    if (more)
+    if (more) {
+        if (more->home)
+            loop_wait_for_room(more->home);
         request_unref(more);
+    }
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/fault.h"
 #include "base/mem.h"
+#include "os/backlog.h"
 #include "os/loop_lane_priv.h"
 #include "os/timer_heap.h"
 
@@ -20,6 +21,7 @@ struct loop {
     int epoll_fd;
     struct loop_fd wake; /* eventfd that other threads write to when the loop sleeps */
     struct mailbox mail, many;
+    struct backlog backlog; /* of many */
     struct loop_lane busy, slow;
     struct timer_heap timers;
     struct list later[LOOP_PHASES];
@@ -52,6 +54,7 @@ struct err *loop_new(struct loop **ret)
     l->wake.ready = on_wake;
     mailbox_init(&l->mail);
     mailbox_init(&l->many);
+    backlog_init(&l->backlog);
     for (int i = 0; i < LOOP_PHASES; i++)
         list_init(&l->later[i]);
     l->now = clock_now_ns();
@@ -184,7 +187,15 @@ void loop_post(struct loop *l, struct mail *first, struct mail *last)
 
 void loop_post_many(struct loop *l, struct mail *first, struct mail *last)
 {
+    for (const struct mail *m = first; m; m = m == last ? NULL : m->next)
+        backlog_add(&l->backlog);
     loop_post_to(l, &l->many, first, last);
+}
+
+void loop_wait_for_room(struct loop *l)
+{
+    if (!current)
+        backlog_wait_for_room(&l->backlog);
 }
 
 static void stop_noted(struct mail *m)
@@ -278,7 +289,7 @@ static void run_spare(struct loop *l)
         t->run(t);
         handled++;
     } while (handled < LOOP_LANE_EVENTS && clock_now_ns() < end);
-    mailbox_deliver_until(&l->many, end);
+    backlog_drop(&l->backlog, mailbox_deliver_until(&l->many, end));
     run_later(l);
 }
 
@@ -322,6 +333,7 @@ void loop_free(struct loop *l)
     if (!l)
         return;
     run_rest(l);
+    backlog_fini(&l->backlog);
     timer_heap_fini(&l->timers);
     loop_lane_fini(&l->busy);
     loop_lane_fini(&l->slow);

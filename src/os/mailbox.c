@@ -74,16 +74,18 @@ bool mailbox_deliver(struct mailbox *b)
     return true;
 }
 
-void mailbox_deliver_until(struct mailbox *b, time_ns end)
+unsigned mailbox_deliver_until(struct mailbox *b, time_ns end)
 {
+    unsigned count = 0;
     do {
         mailbox_take(b);
-        for (int i = 0; i < BETWEEN_LOOKS; i++) {
+        for (int i = 0; i < BETWEEN_LOOKS; i++, count++) {
             if (!b->taken)
-                return;
+                return count;
             mailbox_deliver_one(b);
         }
     } while (clock_now_ns() < end);
+    return count;
 }
 
 bool mailbox_waits(const struct mailbox *b)

@@ -30,9 +30,9 @@ bool mailbox_push(struct mailbox *b, struct mail *first, struct mail *last);
 bool mailbox_deliver(struct mailbox *b);
 
 /* mailbox_deliver_until - handle messages, oldest first, until there are none or this time has
- * come; a few at least. Owner only.
+ * come; a few at least. Returns how many. Owner only.
  * mailbox_waits - true if there are messages. Owner only. */
-void mailbox_deliver_until(struct mailbox *b, time_ns end);
+unsigned mailbox_deliver_until(struct mailbox *b, time_ns end);
 bool mailbox_waits(const struct mailbox *b);
 
 /* mailbox_may_sleep - the owner wants to block. Returns false if a message came, so that it must

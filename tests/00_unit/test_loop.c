@@ -1,5 +1,7 @@
 #include "os/loop.h"
 
+#include "os/backlog.h"
+
 #include "os/thread.h"
 #include "support/unit.h"
 
@@ -307,6 +309,51 @@ static void others_come_between_many(void **state)
     assert_int_equal(next_letter, 64);
 }
 
+static void ignore_mail(struct mail *m)
+{
+    (void)m;
+}
+
+/* Posts so many, of which nobody handles one yet. */
+static void post_unhandled(int count)
+{
+    for (int i = 0; i < count; i++) {
+        letters[i] = (struct letter){.mail = {.deliver = ignore_mail}};
+        loop_post_many(loop, &letters[i].mail, &letters[i].mail);
+    }
+}
+
+static uint64_t times_blocked(void)
+{
+    struct thread_usage usage;
+    thread_usage(&usage);
+    return usage.blocks;
+}
+
+static void wait_on_loop(struct mail *m)
+{
+    (void)m;
+    uint64_t before = times_blocked();
+    loop_wait_for_room(loop);
+    assert_int_equal(times_blocked(), before);
+}
+
+/* Whoever posts more than the loop handles waits, but not for ever. The loop itself does not. */
+static void who_posts_too_much_waits(void **state)
+{
+    (void)state;
+    struct mail on_loop = {.deliver = wait_on_loop};
+    loop_post(loop, &on_loop, &on_loop);
+    post_unhandled(BACKLOG_MOST + 1);
+    time_ns begun = clock_now_ns();
+    loop_wait_for_room(loop);
+    assert_true(clock_now_ns() - begun >= BACKLOG_LONGEST);
+    run();
+    uint64_t before = times_blocked();
+    loop_wait_for_room(loop);
+    assert_int_equal(times_blocked(), before);
+}
+
 static void note_mail(struct mail *m)
 {
     (void)m;
@@ -332,4 +379,4 @@ static void stop_before_run_and_late_mail(void **state)
 UNIT_MAIN(LOOP_UNIT(timers_in_order), LOOP_UNIT(timer_ahead), LOOP_UNIT(descriptors),
           LOOP_UNIT(forgotten_in_the_same_turn), LOOP_UNIT(descriptor_that_cannot_be_watched),
           LOOP_UNIT(phases), LOOP_UNIT(messages_wake_the_loop), LOOP_UNIT(others_come_between_many),
-          LOOP_UNIT(stop_before_run_and_late_mail))
+          LOOP_UNIT(who_posts_too_much_waits), LOOP_UNIT(stop_before_run_and_late_mail))

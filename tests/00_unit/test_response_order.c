@@ -3,6 +3,7 @@
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
+#include "os/backlog.h"
 #include "os/loop.h"
 #include "os/thread.h"
 #include "support/test_version.h"
@@ -92,6 +93,31 @@ static void to_a_loop(void **state)
     house = NULL;
 }
 
+static void count(struct response *r, void *owner)
+{
+    (void)owner;
+    response_free(r);
+}
+
+/* A model that answers faster than the loop passes on waits for the loop. */
+static void faster_than_the_loop(void **state)
+{
+    (void)state;
+    assert_null(loop_new(&house));
+    struct request *r = request_new(&target, house, count, NULL);
+    r->with_backend = true;
+    for (unsigned i = 0; i <= BACKLOG_MOST; i++) /* the first one does not follow others */
+        assert_true(response_send(response_new(r), 0, NULL));
+    time_ns begun = clock_now_ns();
+    assert_true(response_send(response_new(r), 0, NULL));
+    assert_true(clock_now_ns() - begun >= BACKLOG_LONGEST);
+    send_final(r);
+    loop_stop(house);
+    loop_run(house);
+    loop_free(house);
+    house = NULL;
+}
+
 /* The loop sends the final response while the one before is in its mail. */
 static struct request *ending;
 
@@ -169,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(to_no_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(to_a_loop, make_target, drop_target),
+        cmocka_unit_test_setup_teardown(faster_than_the_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(by_the_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(to_nobody, make_target, drop_target),
         cmocka_unit_test_setup_teardown(of_a_step, make_target, drop_target),
