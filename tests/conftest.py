@@ -35,6 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # gRPC's library, curl and urllib would ask a proxy for 127.0.0.1.
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         del os.environ[name]
+    # What the runner has said of bytecode is for pytest itself. Models' folders stay as tests make them.
+    os.environ.pop("PYTHONPYCACHEPREFIX", None)
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     os.umask(0o022)  # other users read what some tests write
     config.addinivalue_line("markers", "reference: asks the reference server too")
     config.addinivalue_line("markers", "promise: an attack of those that the server is promised to bear")

@@ -52,6 +52,9 @@ SANITIZER_ENV = {
     "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1",
 }
 
+# pytest compiles each test file once, and not again in each process: of most stages, that is most of what they compute before a test begins.
+BYTECODE = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(ROOT / "build" / "pycache")}
+
 
 @dataclass
 class Outcome:
@@ -307,7 +310,7 @@ def pytest(preset: str = "release", marks: str = "", env: dict[str, str] | None 
     def run(part: Part) -> Outcome:
         argv = [str(PYTHON), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", *part.stage.where]
         argv += [f"--junit-xml={part.results()}"] + (["-m", marks] if marks else [])
-        more = {"NEREID_BUILD": f"build/{preset}", "PYTHONDONTWRITEBYTECODE": "1", **SANITIZER_ENV, **(env or {})}
+        more = {"NEREID_BUILD": f"build/{preset}", **BYTECODE, **SANITIZER_ENV, **(env or {})}
         more["NEREID_TEST_TAKEN"] = str(part.stage.claims())
         return judge(part, part.command(argv, more))
 
@@ -333,6 +336,7 @@ RELEASE, DEV, TSAN = ("build", "samples"), ("build-dev", "samples"), ("build-tsa
 OURS = "not reference"
 # Tests without threads, and those that cmake/tests.cmake leaves out under the thread sanitizer.
 NOT_TSAN = r"^headers_alone$|^fuzz\.|^10_sim\.|^00_unit\.test_heap$|^10_inprocess\.test_digits$"
+HEADERS = r"^headers_alone$"  # it compiles, and what it says depends on no sanitizer
 EXAMPLES = ("digits", "speech")  # the others' networks are downloaded for tools/test_long.py alone
 # Stages begin in this order: first those that other stages need and those that take long.
 STAGES = [
@@ -364,7 +368,7 @@ STAGES = [
     python("deploy", "chart, alerts, dashboard, Debian package and image, as their tools read them", "54_deploy", ("deploy-build", "clients-build", *RELEASE)),
     python("gates", "gates: layers, symbols, tidy, format, and that they refuse", "00_gates", RELEASE),
     python("cost", "what a small request costs beside the bare floor", "60_cost", ("floors", *RELEASE)),
-    Stage("c-dev", "C tests under the address and undefined-behaviour sanitizers", ctest("dev"), DEV),
+    Stage("c-dev", "C tests under the address and undefined-behaviour sanitizers", ctest("dev", HEADERS), DEV),
     Stage("c-tsan", "C tests under the thread sanitizer", ctest("tsan", NOT_TSAN), TSAN),
     Stage("c", "C tests: unit, simulation, fault, headers, fuzz corpora", ctest("release"), RELEASE),  # one of the tests reads the digits model
 ]

@@ -7,30 +7,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #define BACKGROUND_NICE 10
-#define PROMPT_SLICE_NS 100000 /* the shortest that Linux knows */
-
-/* What sched_setattr(2) takes, in its first size. Not every libc declares it, and the kernel's own
- * header declares what <sched.h> does. */
-struct policy {
-    uint32_t size;
-    uint32_t policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t slice_ns;
-    uint64_t deadline_ns;
-    uint64_t period_ns;
-};
-#define FORK_RESETS 1 /* threads that the thread starts are not prompt */
 
 struct thread {
     pthread_t id;
@@ -94,18 +77,6 @@ void thread_join(struct thread *t)
 void thread_background(void)
 {
     setpriority(PRIO_PROCESS, (id_t)gettid(), BACKGROUND_NICE);
-}
-
-void thread_prompt(void)
-{
-    struct policy policy = {
-        .size = sizeof(policy),
-        .policy = SCHED_OTHER,
-        .flags = FORK_RESETS,
-        .nice = getpriority(PRIO_PROCESS, (id_t)gettid()),
-        .slice_ns = PROMPT_SLICE_NS,
-    };
-    syscall(SYS_sched_setattr, 0, &policy, 0);
 }
 
 unsigned thread_slot(void)

@@ -22,11 +22,6 @@ void thread_join(struct thread *t);
 /* thread_background - the calling thread runs only when other threads leave CPU time. */
 void thread_background(void);
 
-/* thread_prompt - the calling thread, when it is woken, runs before others that compute for long,
- * as models do where processors are few. Its share of the processors stays the same: its slices
- * are short and come soon (sched_setattr(2), from Linux 6.12 on; older ones ignore it). */
-void thread_prompt(void);
-
 /* thread_slot - a small number for the calling thread, below THREAD_SLOTS. Threads share a slot
  * only when there are many. Counters of all threads are kept per slot and summed when read. */
 #define THREAD_SLOTS 8

@@ -7,8 +7,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 struct seen {
     char name[16];
@@ -83,36 +81,4 @@ static void no_thread_to_give(void **state)
     assert_false(ran);
 }
 
-/* What sched_getattr(2) says; its first size. */
-struct policy {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t slice_ns, deadline_ns, period_ns;
-};
-
-static void ask_policy(void *arg)
-{
-    struct policy *before = arg;
-    struct policy *after = before + 1;
-    syscall(SYS_sched_getattr, 0, before, sizeof(*before), 0);
-    thread_prompt();
-    syscall(SYS_sched_getattr, 0, after, sizeof(*after), 0);
-}
-
-/* Its slice is shorter where Linux tells one, and all else as it was. */
-static void prompt(void **state)
-{
-    (void)state;
-    struct policy seen[2];
-    struct thread *t;
-    unit_succeeds(thread_start("prompt", ask_policy, seen, &t));
-    thread_join(t);
-    assert_int_equal(seen[1].policy, seen[0].policy);
-    assert_int_equal(seen[1].nice, seen[0].nice);
-    if (seen[0].slice_ns)
-        assert_true(seen[1].slice_ns < seen[0].slice_ns);
-}
-
-UNIT_MAIN(UNIT(prompt), UNIT(runs_with_its_name), UNIT(slots), UNIT(no_thread_to_give))
+UNIT_MAIN(UNIT(runs_with_its_name), UNIT(slots), UNIT(no_thread_to_give))

@@ -8,8 +8,8 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from harness import paths, rawgrpc, rawhttp
+from harness.digits import load_digits
 from harness.servers import Server
-from sklearn.datasets import load_digits
 from tritonclient.grpc import service_pb2 as pb
 
 pytestmark = pytest.mark.onnx
@@ -30,7 +30,7 @@ class Digits:
 
 @pytest.fixture(scope="module")
 def digits() -> Digits:
-    images = load_digits().data.astype(np.float32)
+    images = load_digits().data
     assert len(images) == 1797
     model = paths.need(paths.SAMPLE_MODELS / "digits" / "1" / "model.onnx")
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])

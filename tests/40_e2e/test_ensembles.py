@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from harness import rawgrpc, rawhttp, together
 from harness.compare import Answer, Http, compare
+from harness.digits import load_digits
 from harness.ensembles import Ensemble, Step, chain
 from harness.repository import Repository
 from harness.servers import HOST, KINDS, Nereid, Reference, Server
 from models import onnx_models
-from sklearn.datasets import load_digits
 from tritonclient.grpc import service_pb2 as pb
 
 pytestmark = pytest.mark.onnx
@@ -339,7 +339,7 @@ def test_digits(either: Server) -> None:
     """MR-18, MC-130, PB-46: A real pipeline on real images: the answers of its model, whose input the first step makes; labels are the
     ensemble's own."""
     digits = load_digits()
-    images = digits.data.astype(np.float32)
+    images = digits.data
     right = 0
     for start in range(0, len(images), 60):
         part = images[start : start + 60]

@@ -9,9 +9,9 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from harness import paths, rawhttp
+from harness.digits import load_digits
 from harness.repository import DATATYPES, Repository
 from harness.servers import HOST, Nereid
-from sklearn.datasets import load_digits
 from tritonclient.utils import triton_to_np_dtype
 
 from isolated import FAIL, ISOLATED, LATER, OUTPUT_ERROR, PARAMETERS, REPEAT, RESCHEDULE, TELL_IDS, ask, parameters, process_of
@@ -189,7 +189,7 @@ def test_the_models_run_elsewhere(pairs: Nereid) -> None:
 @pytest.mark.onnx
 def test_all_digits_get_the_same_classes(tmp_path: Path) -> None:
     """The isolated copy of the sample model, without a configuration: the backend completes it in its process."""
-    images = load_digits().data.astype(np.float32)
+    images = load_digits().data
     sample = paths.need(paths.SAMPLE_MODELS / "digits" / "1" / "model.onnx")
     repository = Repository(tmp_path / "models")
     for name, values in (("plain", {}), ("isolated", ISOLATED)):

@@ -8,8 +8,8 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from harness import paths
+from harness.digits import load_digits
 from harness.servers import Nereid, Server
-from sklearn.datasets import load_digits
 
 from clients import PROTOCOLS, at_once, config
 
@@ -29,7 +29,7 @@ def everywhere() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def images() -> np.ndarray:
-    return load_digits().data.astype(np.float32)
+    return load_digits().data
 
 
 @pytest.fixture(scope="module")

@@ -557,10 +557,6 @@ void thread_background(void)
 {
 }
 
-void thread_prompt(void)
-{
-}
-
 unsigned thread_slot(void)
 {
     return self ? (unsigned)(self - threads) % THREAD_SLOTS : 0;
