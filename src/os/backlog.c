@@ -37,9 +37,8 @@ void backlog_wait_for_room(struct backlog *b)
         return;
     time_ns until = clock_now_ns() + BACKLOG_LONGEST;
     mutex_lock(&b->lock);
-    do
-        atomic_store(&b->wanted, true);
-    while (atomic_load(&b->count) > BACKLOG_FEW &&
-           mutex_cond_wait_until(&b->room, &b->lock, until));
+    atomic_store(&b->wanted, true);
+    if (atomic_load(&b->count) > BACKLOG_FEW) /* once: to go on too early does no harm */
+        mutex_cond_wait_until(&b->room, &b->lock, until);
     mutex_unlock(&b->lock);
 }
