@@ -1,7 +1,6 @@
 #include "os/loop.h"
 
 #include "os/backlog.h"
-
 #include "os/thread.h"
 #include "support/unit.h"
 

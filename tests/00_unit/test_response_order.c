@@ -93,7 +93,7 @@ static void to_a_loop(void **state)
     house = NULL;
 }
 
-static void count(struct response *r, void *owner)
+static void discard(struct response *r, void *owner)
 {
     (void)owner;
     response_free(r);
@@ -104,7 +104,7 @@ static void faster_than_the_loop(void **state)
 {
     (void)state;
     assert_null(loop_new(&house));
-    struct request *r = request_new(&target, house, count, NULL);
+    struct request *r = request_new(&target, house, discard, NULL);
     r->with_backend = true;
     for (unsigned i = 0; i <= BACKLOG_MOST; i++) /* the first one does not follow others */
         assert_true(response_send(response_new(r), 0, NULL));
