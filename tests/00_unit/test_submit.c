@@ -326,9 +326,16 @@ static void submit_burst(struct loop_timer *t)
     }
 }
 
+static TRITONSERVER_Error *quick_echo(TRITONBACKEND_ModelInstance *instance,
+                                      TRITONBACKEND_Request **requests, uint32_t count)
+{
+    test_version_was_quick(looped.version);
+    return echo(instance, requests, count);
+}
+
 static void run_burst(bool may_inline)
 {
-    struct plugin_backend backend = test_version_backend(echo);
+    struct plugin_backend backend = test_version_backend(quick_echo);
     backend.inline_ok = may_inline;
     looped = (struct looped){.on_loop = true, .begin.due = submit_burst};
     assert_null(loop_new(&looped.loop));
@@ -445,9 +452,7 @@ static TRITONSERVER_Error *fed_by_others(TRITONBACKEND_ModelInstance *instance,
     bool more = fed_before_an_answer == 0 && fed < FED_MOST;
     fed += more;
     mutex_unlock(&test_gate_lock);
-    mutex_lock(&looped.version->lock);
-    looped.version->inline_ok = true; /* however slow the machine is */
-    mutex_unlock(&looped.version->lock);
+    test_version_was_quick(looped.version);
     if (more)
         submit_now(make(looped.version, NULL, &value));
     return echo(instance, requests, count);

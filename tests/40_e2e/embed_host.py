@@ -120,9 +120,21 @@ def infer(t: Library, server: c.c_void_p, model: str, name: str, shape: list[int
     return got
 
 
-def waited() -> float:
-    """Seconds in which that thread of this process which waited for the longest time was ready and had no processor."""
-    return max(int((task / "schedstat").read_text().split()[1]) for task in Path("/proc/self/task").iterdir()) / 1e9
+class Watch:
+    """How long something takes, and how much of it was another program's doing."""
+
+    def __init__(self) -> None:
+        self.begun, self.used, self.lacked = self._now()
+
+    @staticmethod
+    def _now() -> tuple[float, float, float]:
+        """Seconds: by the clock; computing; in which that thread which waited for the longest time was ready and had no processor."""
+        lacked = max(int((task / "schedstat").read_text().split()[1]) for task in Path("/proc/self/task").iterdir()) / 1e9
+        return time.monotonic(), time.process_time(), lacked
+
+    def read(self) -> str:
+        took, used, lacked = (1000 * (now - then) for now, then in zip(self._now(), (self.begun, self.used, self.lacked), strict=True))
+        return f"after {took:.1f} ms, {used:.1f} of them computing, {lacked:.1f} waiting for a processor"
 
 
 def main() -> None:
@@ -131,14 +143,14 @@ def main() -> None:
     # The names are this library's own: nothing else in the program sees them before a plug-in needs them.
     assert not hasattr(c.CDLL(None), "TRITONSERVER_ServerNew")
     asked = ("image", [1, 64], SEVEN) if model == "digits" else ("INPUT0", [3], [1.0, -2.5, 3.0])
-    begun, used, lacked = time.monotonic(), time.process_time(), waited()
+    watch = Watch()
     server = start(t, repository, backends)
     got = infer(t, server, model, *asked)
-    took, used, lacked = time.monotonic() - begun, time.process_time() - used, waited() - lacked
+    after = watch.read()
     t.ServerStop(server)
     t.ServerDelete(server)
     print(f"answered {got.index(max(got)) if model == 'digits' else got}")
-    print(f"after {took * 1000:.1f} ms, {used * 1000:.1f} of them computing, {lacked * 1000:.1f} waiting for a processor")
+    print(after)
 
 
 if __name__ == "__main__":

@@ -245,6 +245,16 @@ def at(recorder: Recorder) -> list[str]:
     return ["-m", "m", "-u", f"{HOST}:{recorder.server_port}", "-p", "50", "--max-trials", "1"]
 
 
+def measured_until(enough: Callable[[], bool], recorder: Recorder, *options: str) -> str:
+    """The window that counts is the first in which enough was sent: a busy machine sends little in a short one."""
+    for window in range(100, 60_000, 1000):
+        recorder.bodies.clear()
+        out = measured(*at(recorder), "-p", str(window), *options)
+        if enough():
+            break
+    return out
+
+
 def split(sent: tuple[str, dict[str, str], bytes]) -> tuple[dict[str, object], bytes]:
     _, headers, body = sent
     length = int(headers.get("Inference-Header-Content-Length", len(body)))
@@ -258,11 +268,7 @@ def test_a_file_of_data_is_sent_to_the_byte(recorder: Recorder, tmp_path: Path) 
     ]
     data = tmp_path / "data.json"
     data.write_text(json.dumps({"data": steps}))
-    for window in range(100, 60_000, 1000):
-        recorder.bodies.clear()
-        out = measured(*at(recorder), "-p", str(window), "-b", "2", "-x", "7", "--input-data", str(data))
-        if len(recorder.bodies) > len(steps):  # a busy machine sends fewer in a short window
-            break
+    out = measured_until(lambda: len(recorder.bodies) > len(steps), recorder, "-b", "2", "-x", "7", "--input-data", str(data))
     assert "Server:" not in out  # it has no statistics
     assert {path for path, _, _ in recorder.bodies} == {"/v2/models/m/versions/7/infer"}
     first, second = (split(sent) for sent in recorder.bodies[:2])
@@ -294,15 +300,21 @@ def test_sequences_are_whole_and_each_has_a_number_of_its_own(recorder: Recorder
     """Also at the end of a level, where the last request of each that is under way is sent though nobody counts it."""
     recorder.config = {"max_batch_size": 4, "sequence_batching": {}}
     asked = ["--sequence-length", "4", "--sequence-length-variation", "50", "--start-sequence-id", "70", "--concurrency-range", "3"]
-    measured(*at(recorder), *asked)
     sequences: dict[int, list[tuple[bool, bool]]] = {}
-    for sent in recorder.bodies:
-        told = split(sent)[0]["parameters"]
-        assert isinstance(told, dict)
-        sequences.setdefault(told["sequence_id"], []).append((told["sequence_start"], told["sequence_end"]))
-    assert sorted(sequences) == list(range(70, 70 + len(sequences))) and len(sequences) > 6
-    lengths = [len(each) for each in sequences.values()]
-    assert set(lengths[:-3]) <= {2, 3, 4, 5, 6} and len(set(lengths)) > 1
+    lengths: list[int] = []
+
+    def different() -> bool:
+        sequences.clear()
+        for sent in recorder.bodies:
+            told = split(sent)[0]["parameters"]
+            assert isinstance(told, dict)
+            sequences.setdefault(told["sequence_id"], []).append((told["sequence_start"], told["sequence_end"]))
+        lengths[:] = [len(each) for each in sequences.values()][:-3]
+        return len(lengths) > 3 and len(set(lengths)) > 1
+
+    measured_until(different, recorder, *asked)
+    assert sorted(sequences) == list(range(70, 70 + len(sequences))) and different()
+    assert set(lengths) <= {2, 3, 4, 5, 6}
     for number_, each in sequences.items():
         assert [start for start, _ in each] == [True] + [False] * (len(each) - 1), (number_, each)
         assert [end for _, end in each] == [False] * (len(each) - 1) + [True], (number_, each)

@@ -25,3 +25,7 @@ struct serve_version *test_version_made(struct plugin_backend *backend, const ch
  * config  text of a config.pbtxt */
 struct serve_version *test_version_new(struct plugin_backend *backend, const char *config,
                                        struct loop *house);
+
+/* test_version_was_quick - what ran inline until now counts as quick, however slow the machine is:
+ * called in every run, it keeps the version on its loop. Takes the version's lock. */
+void test_version_was_quick(struct serve_version *v);
