@@ -46,7 +46,15 @@ function(nereid_backend name)
         file(CREATE_LINK ${file} ${folder}/${file_name} SYMBOLIC)
         install(PROGRAMS ${file} DESTINATION backends/${name} RENAME ${file_name} ${component})
     endforeach()
-    set_property(GLOBAL APPEND PROPERTY NEREID_BACKENDS ${target})
+    if(arg_OPTIONAL)
+        set_property(GLOBAL APPEND PROPERTY NEREID_FRAMEWORKS ${target})
+    else()
+        set_property(GLOBAL APPEND PROPERTY NEREID_BACKENDS ${target})
+    endif()
+    if(arg_OPTIONAL AND NEREID_SANITIZE)
+        # Their runtimes are not built with it, and what is asked with sanitizers is not asked of them: the target `frameworks` has them.
+        set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
 endfunction()
 
 # nereid_onnxruntime_files(<variable>) - what a backend on ONNX Runtime ships, for SHIP.

@@ -3,7 +3,7 @@
 # connections share is fuzz/support/*.c, with the identity backend linked in.
 
 file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/fuzz_*.c)
-if(NOT NEREID_FUZZ AND NOT NEREID_TESTS)
+if(NOT NEREID_FUZZ AND NOT (NEREID_TESTS AND NEREID_UNITS))
     return()
 endif()
 file(GLOB support_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/support/*.c)

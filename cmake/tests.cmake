@@ -33,7 +33,6 @@ function(nereid_c_test rung file)
     add_test(NAME ${rung}.${stem} COMMAND ${target})
     set_tests_properties(${rung}.${stem} PROPERTIES
         TIMEOUT 300 LABELS ${rung} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
-    set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS ${target})
 endfunction()
 
 # The stand-in of CUDA's driver (tests/cuda): libcuda.so.1 in a folder that tests put into LD_LIBRARY_PATH. It is built without
@@ -46,10 +45,13 @@ target_compile_definitions(cuda_standin PRIVATE _GNU_SOURCE)
 target_compile_options(cuda_standin PRIVATE ${warnings} ${c_warnings} -fno-common $<$<BOOL:${NEREID_WERROR}>:-Werror>)
 target_link_libraries(cuda_standin PRIVATE Threads::Threads)
 set_target_properties(cuda_standin PROPERTIES OUTPUT_NAME cuda SOVERSION 1 LIBRARY_OUTPUT_DIRECTORY ${standin_folder})
-set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS cuda_standin)
 
 foreach(rung 00_unit 10_sim 20_fault)
     file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${rung}/*.c)
+    if(NOT NEREID_UNITS)
+        # These measure what a sanitizer changes: the resident memory.
+        list(FILTER files INCLUDE REGEX "00_unit/test_(heap|pool)\\.c$")
+    endif()
     if(NEREID_SANITIZE MATCHES "thread")
         # Its heap takes the C library's settings and leaves them, and does not say what is free.
         list(FILTER files EXCLUDE REGEX "00_unit/test_heap\\.c$")
@@ -59,14 +61,16 @@ foreach(rung 00_unit 10_sim 20_fault)
     endforeach()
 endforeach()
 
-# The store of the local response cache is tested as a unit too.
-target_link_libraries(00_unit_test_store PRIVATE nereid_local_store)
+if(NEREID_UNITS)
+    # The store of the local response cache is tested as a unit too.
+    target_link_libraries(00_unit_test_store PRIVATE nereid_local_store)
 
-# So is what the backend `tensorflow` makes of a configuration, for which TensorFlow need not be there.
-set(backends ${CMAKE_SOURCE_DIR}/backends)
-target_sources(00_unit_test_tensorflow_options PRIVATE
-    ${backends}/tensorflow/options.c ${backends}/common/wire.c ${backends}/common/bconfig.c ${backends}/common/berr.c)
-target_include_directories(00_unit_test_tensorflow_options PRIVATE ${backends})
+    # So is what the backend `tensorflow` makes of a configuration, for which TensorFlow need not be there.
+    set(backends ${CMAKE_SOURCE_DIR}/backends)
+    target_sources(00_unit_test_tensorflow_options PRIVATE
+        ${backends}/tensorflow/options.c ${backends}/common/wire.c ${backends}/common/bconfig.c ${backends}/common/berr.c)
+    target_include_directories(00_unit_test_tensorflow_options PRIVATE ${backends})
+endif()
 
 # The simulation of the shell brings threads, locks and a clock of its own, in place of those of os/.
 if(TARGET 10_sim_test_shell_sim)
@@ -84,7 +88,6 @@ set_target_properties(${target} PROPERTIES
 target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
 target_link_libraries(${target} PRIVATE nereid_flags ${NEREID_LAYER_TARGETS} ${CMAKE_DL_LIBS} m)
 target_link_options(${target} PRIVATE ${NEREID_LINK_NO_LTO})
-set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS ${target})
 
 # Programs that embed the server: they see the public headers alone and link the shared library, as a user's program does. Plug-ins
 # of theirs are tests/10_inprocess/plugins/<name>.c, as libtriton_<name>.so in tests/backends/<name>.
@@ -107,7 +110,6 @@ function(nereid_host_test file)
     add_test(NAME 10_inprocess.${stem} COMMAND ${target})
     set_tests_properties(10_inprocess.${stem} PROPERTIES
         TIMEOUT 300 LABELS 10_inprocess WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
-    set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS ${target})
 endfunction()
 
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/10_inprocess/test_*.c)
@@ -121,7 +123,9 @@ endforeach()
 
 # Those of GPUs find the stand-in in the place of the driver.
 foreach(test 00_unit.test_gpu 00_unit.test_gpu_memory 10_inprocess.test_gpus)
-    set_tests_properties(${test} PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${standin_folder}")
+    if(TEST ${test})
+        set_tests_properties(${test} PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${standin_folder}")
+    endif()
 endforeach()
 
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/10_inprocess/plugins/*.c
@@ -136,7 +140,6 @@ foreach(file IN LISTS files)
     set_target_properties(${target} PROPERTIES
         OUTPUT_NAME triton_${stem}
         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/backends/${stem})
-    set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS ${target})
 endforeach()
 
 # Libraries of the interface of custom.h: tests/10_inprocess/custom/<name>.c, as lib<name>.so in tests/custom.
@@ -151,5 +154,4 @@ foreach(file IN LISTS files)
     set_target_properties(${target} PROPERTIES
         OUTPUT_NAME ${stem}
         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/custom)
-    set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS ${target})
 endforeach()

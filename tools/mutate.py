@@ -46,7 +46,7 @@ SECONDS_FOR_C = (30, 15)  # of a run of C tests: fixed part, and for each test; 
 SECONDS_FOR_ALL = 4 * 3600  # of what is done once: the first build, all tests on the tree as it is
 LIMITS = {"ASAN_OPTIONS": SANITIZER_ENV["ASAN_OPTIONS"] + ":hard_rss_limit_mb=4096"}  # a mutant may try to allocate all memory
 SUSPECT = ("unused-function", "unused-variable", "unused-but-set-variable", "unused-parameter", "unused-value", "unused-but-set-parameter", "type-limits")
-FOR_PYTHON = ("server", "50_config_text_tool")  # targets that Python tests need, and that src/ changes
+FOR_PYTHON = ("server", "frameworks", "50_config_text_tool")  # targets that Python tests need, and that src/ changes
 LIBRARIES = {  # the build target of a folder, by what it lies in
     "src": "nereid_{}", "backends": "triton_{}", "caches": "tritoncache_{}", "repoagents": "tritonrepoagent_{}",
     "modules": "nereid_{}_module", "bindings": "nereid_package",
