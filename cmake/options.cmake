@@ -2,7 +2,7 @@
 
 option(NEREID_WERROR "warnings are errors" OFF)
 option(NEREID_TESTS "build the C tests" ON)
-option(NEREID_UNITS "and among them those of the layers, and the corpora of the fuzzers" ON)
+option(NEREID_UNITS "and among them all of the layers and the corpora of the fuzzers" ON)
 option(NEREID_LTO "link-time optimisation" OFF)
 option(NEREID_HARDEN "hardening flags" OFF)
 option(NEREID_COVERAGE "instrument for gcov" OFF)

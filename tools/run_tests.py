@@ -355,7 +355,7 @@ STAGES = [
     python("caches", "response caches and repository agents, ours and the reference's", "48_caches", RELEASE),
     *rungs("dev", OURS, needs=DEV),
     python("hostile-dev", "hostile clients under these sanitizers", "45_hostile", DEV, "dev"),
-    *rungs("tsan", "not reference and not onnx", needs=TSAN),
+    *rungs("tsan", "not reference and not onnx and not threadless", needs=TSAN),
     python("stores", "repositories in these stores, with faults between", "51_stores", ("stores-build", *RELEASE)),
     python("stores-dev", "repositories in stores under these sanitizers", "51_stores", ("stores-build", *DEV), "dev"),
     Stage("python-models", "Triton's python backend in this server and the reference", pytest(), RELEASE, ("tests/47_python",), shared=False),

@@ -9,6 +9,8 @@ from harness import paths
 from harness.repository import Repository
 from harness.servers import Nereid
 
+pytestmark = pytest.mark.threadless
+
 def dom(page: Path, folder: Path) -> str:
     """What the page is once its scripts have run; what they complain of fails the test."""
     argv = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-logging=stderr", "--virtual-time-budget=5000"]

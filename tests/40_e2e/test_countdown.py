@@ -13,6 +13,8 @@ from harness.metrics import scrape
 from harness.servers import HOST, KINDS, Server
 from witness import Board, backend, board
 
+pytestmark = pytest.mark.threadless
+
 REQUESTS = 6
 LONG = "120"  # seconds that the server has to stop
 BUSY = r"Timeout (\d+): Found 1 model versions that have in-flight inferences\"?\n.*Model 'slow' \(version 1\) has \d in-flight inferences"

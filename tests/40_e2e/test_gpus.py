@@ -18,6 +18,8 @@ from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
 from witness import Board, ask_many, compile_backend, group, resource
 
+pytestmark = pytest.mark.threadless
+
 # Three that may be used, and one whose compute capability is below 6.0.
 DEVICES = "8.0:64,5.0:64,7.5:64,9.0:64"
 EXPLICIT = {"model-control-mode": "explicit"}

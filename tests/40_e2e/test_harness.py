@@ -10,6 +10,8 @@ import pytest
 from harness import again, compare, logs, metrics, paths, procfs
 from harness.process import Process, Reported, ServerFailed
 
+pytestmark = pytest.mark.threadless
+
 
 def _shell(tmp_path: Path, script: str) -> Process:
     return Process("sh", ["/bin/sh", "-c", script], tmp_path / "log")

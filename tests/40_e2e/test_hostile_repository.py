@@ -14,6 +14,8 @@ from harness.repository import Repository
 from harness.servers import Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
 
+pytestmark = pytest.mark.threadless
+
 QUIET = {"exit-on-error": "false", "strict-readiness": "false"}
 EXPLICIT = QUIET | {"model-control-mode": "explicit"}
 IDENTITY = """\

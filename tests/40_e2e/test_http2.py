@@ -300,6 +300,7 @@ def test_a_client_that_does_not_read(patient: Server, tmp_path: Path) -> None:
         assert last == {"error": "the client does not take the responses of its request"}
 
 
+@pytest.mark.threadless
 @pytest.mark.parametrize("window", [0, 2**31 - 1], ids=["closed", "open"])
 def test_the_stream_that_is_not_read_ends(patient: Server, window: int) -> None:
     """Two streams of a connection let more wait than it may. The one that lets most wait is reset; the other one, which its client

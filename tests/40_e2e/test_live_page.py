@@ -21,6 +21,8 @@ from harness.repository import Repository
 from harness.servers import HOST, Nereid, Reference, Server
 from tritonclient.utils import InferenceServerException
 
+pytestmark = pytest.mark.threadless
+
 MANY = 500
 NOTICED_MS = 50  # what browsers call a long task
 PERIOD_S = 2  # between two looks of the page

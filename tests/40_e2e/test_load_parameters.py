@@ -13,6 +13,8 @@ from harness.repository import Repository
 from harness.servers import Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
 
+pytestmark = pytest.mark.threadless
+
 MOST = 10_000
 TENSOR = {"data_type": "TYPE_FP32", "dims": [-1]}
 CONFIG = json.dumps({"backend": "identity", "input": [{"name": "INPUT0"} | TENSOR], "output": [{"name": "OUTPUT0"} | TENSOR]})

@@ -7,6 +7,8 @@ import pytest
 from harness import paths
 from harness.repository import Repository
 
+pytestmark = pytest.mark.threadless
+
 COMPOSE = """\
 services:
   web: { image: nginx, command: [nginx, -g, daemon off;] }

@@ -415,6 +415,7 @@ def test_off_unless_asked_for(models: Repository) -> None:
         rawhttp.request(HOST, port_of(server), "GET", "/v1/models")
 
 
+@pytest.mark.threadless
 def test_a_client_that_does_not_read(server: Server, tmp_path: Path) -> None:
     """The model is cancelled; the client, when it reads on, gets what there was, then an error, and the end of the stream."""
     mark = tmp_path / "mark"

@@ -11,6 +11,8 @@ from harness import paths, ports, rawhttp
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid
 
+pytestmark = pytest.mark.threadless
+
 PAGES = [
     pytest.param(path.stem, marks=[pytest.mark.onnx] if "build/models" in text else [])
     for path in sorted((paths.ROOT / "docs" / "user").glob("*.md"))

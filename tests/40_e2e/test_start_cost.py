@@ -9,6 +9,8 @@ from harness import many, paths, processors
 from harness.repository import Repository
 from harness.servers import Nereid, Reference
 
+pytestmark = pytest.mark.threadless
+
 TIME = 1 / 3  # of the reference's until it is ready
 MEMORY = 1 / 2
 CPU = 1 / 2

@@ -10,6 +10,8 @@ from harness import paths, rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Server
 
+pytestmark = pytest.mark.threadless
+
 CONFIG = """
 name: "{name}"
 backend: "miser"
