@@ -42,7 +42,7 @@ setup_go() {
         options+=("--go_opt=Mproto/$proto.proto=nereid/tests/clients/go/$package"
             "--go-grpc_opt=Mproto/$proto.proto=nereid/tests/clients/go/$package")
     done
-    export GOBIN=$OUT/go/bin GOFLAGS=-buildvcs=false
+    export GOBIN=$OUT/go/bin
     quietly go-generators go install "google.golang.org/protobuf/cmd/protoc-gen-go@$PROTOC_GEN_GO"
     quietly go-generators go install "google.golang.org/grpc/cmd/protoc-gen-go-grpc@$PROTOC_GEN_GO_GRPC"
     quietly go-protoc env PATH="$GOBIN:$PATH" protoc -I "$ROOT" "${options[@]}" \
@@ -53,7 +53,7 @@ setup_go() {
 
 setup_promlint() {
     command -v go >/dev/null || die "there is no Go on this machine" "promlint needs the version that $SOURCES/promlint/go.mod names"
-    (cd "$SOURCES/promlint" && quietly promlint-build env GOFLAGS=-buildvcs=false go build -mod=readonly -o "$OUT/promlint/client" .)
+    (cd "$SOURCES/promlint" && quietly promlint-build go build -mod=readonly -o "$OUT/promlint/client" .)
 }
 
 setup_java() {
