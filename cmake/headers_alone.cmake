@@ -30,7 +30,7 @@ foreach(kind c cxx)
     if(${kind}_files)
         add_library(headers_alone_${kind} OBJECT EXCLUDE_FROM_ALL ${${kind}_files})
         # Empty units are meant here.
-        target_compile_options(headers_alone_${kind} PRIVATE -fno-lto -Wno-unused-function)
+        target_compile_options(headers_alone_${kind} PRIVATE -fno-lto -fno-sanitize=all -O0 -g0 -Wno-unused-function)
         target_link_libraries(headers_alone_${kind} PRIVATE
             nereid_flags ${NEREID_LAYER_TARGETS} ${NEREID_LIBRARIES})
         target_include_directories(headers_alone_${kind} PRIVATE

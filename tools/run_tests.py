@@ -290,15 +290,21 @@ def c_tests() -> dict[str, Path]:
     return replays | {f"{rung}.{path.stem}": path for rung in RUNGS for path in sorted((ROOT / "tests" / rung).glob("test_*.c"))}
 
 
-def ctest(preset: str, without: str = "", only: str = "") -> Callable[[Part], Outcome]:
-    """Without cmocka, say, CMake leaves tests out, and then ctest knows nothing of them."""
+def with_threads() -> list[str]:
+    """The C tests that the thread sanitizer is asked about."""
+    listed = [line for line in (ROOT / "tests" / "threads.list").read_text().splitlines() if line and not line.startswith("#")]
+    return [name for name in [*listed, *EMBEDDING] if name not in ("00_unit.test_heap", "10_inprocess.test_digits")]
+
+
+def ctest(preset: str, asked: list[str] | None = None) -> Callable[[Part], Outcome]:
+    """All tests that were built, or those asked for. Without cmocka, say, CMake leaves tests out, and then ctest knows nothing of them."""
 
     def run(part: Part) -> Outcome:
         argv = ["ctest", "--test-dir", f"build/{preset}", "-j", JOBS, "--output-on-failure", "--no-tests=error"]
-        argv += ["--output-junit", str(part.results())] + (["-E", without] if without else []) + (["-R", only] if only else [])
+        argv += ["--output-junit", str(part.results())] + (["-R", f"^({'|'.join(asked)})$"] if asked else [])
         outcome = judge(part, part.command(argv, SANITIZER_ENV))
         ran = {case.get("name") for case in cases(part.results()) or []}
-        missing = [name for name in c_tests() if name not in ran and re.search(only, name) and not (without and re.search(without, name))]
+        missing = [name for name in asked or c_tests() if name not in ran]
         if missing and not outcome.failed:
             return Outcome(outcome.passed, 1, f"{len(missing)} tests were not built: {' '.join(missing[:5])}")
         return outcome
@@ -334,11 +340,9 @@ def rungs(preset: str = "release", marks: str = "", *, needs: tuple[str, ...]) -
 
 RELEASE, DEV, TSAN = ("build", "samples"), ("build-dev", "samples"), ("build-tsan", "samples")
 OURS = "not reference"
-HEADERS = r"^headers_alone$"  # it compiles, and what it says depends on no sanitizer
+EMBEDDING = [name for name in c_tests() if name.startswith("10_inprocess.")]
 # What is not the same under sanitizers: programs that embed the library as it is installed, and resident memory.
-NOT_DEV = HEADERS + r"|^10_inprocess\.|^00_unit\.test_(heap|pool)$"
-# Tests without threads, and those that cmake/tests.cmake leaves out under the thread sanitizer.
-NOT_TSAN = HEADERS + r"|^fuzz\.|^10_sim\.|^00_unit\.test_heap$|^10_inprocess\.test_digits$"
+NOT_DEV = [*EMBEDDING, "00_unit.test_heap", "00_unit.test_pool"]
 EXAMPLES = ("digits", "speech")  # the others' networks are downloaded for tools/test_long.py alone
 # Stages begin in this order: first those that other stages need and those that take long.
 STAGES = [
@@ -370,9 +374,9 @@ STAGES = [
     python("deploy", "chart, alerts, dashboard, Debian package and image, as their tools read them", "54_deploy", ("deploy-build", "clients-build", *RELEASE)),
     python("gates", "gates: layers, symbols, tidy, format, and that they refuse", "00_gates", RELEASE),
     python("cost", "what a small request costs beside the bare floor", "60_cost", ("floors", *RELEASE)),
-    Stage("c-dev", "C tests under the address and undefined-behaviour sanitizers", ctest("dev", HEADERS), DEV),
-    Stage("c-tsan", "C tests under the thread sanitizer", ctest("tsan", NOT_TSAN), TSAN),
-    Stage("c", "C tests: headers, programs that embed the server, memory", ctest("release", only=NOT_DEV), RELEASE),  # one of the tests reads the digits model
+    Stage("c-dev", "C tests under the address and undefined-behaviour sanitizers: unit, simulation, fault, headers, fuzz corpora", ctest("dev"), DEV),
+    Stage("c-tsan", "C tests with threads under the thread sanitizer", ctest("tsan", with_threads()), TSAN),
+    Stage("c", "C tests: programs that embed the server, memory", ctest("release", NOT_DEV), RELEASE),  # one of the tests reads the digits model
 ]
 
 

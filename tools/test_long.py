@@ -92,8 +92,8 @@ BESIDE = [
     of_folder("soak", "two hours of ordinary work", "70_soak", RELEASE, "release", env=SOAK),
     of_folder("soak-dev", "the same under these sanitizers", "70_soak", DEV, "dev", env=SOAK),
     # Not in tools/run_tests.py: the address sanitizer itself sometimes fails when OpenVINO's threads end with the process.
-    Stage("frameworks-dev", "build: backends that are there when asked for, with these sanitizers", run_tests.build("dev", "frameworks"), DEV),
-    of_folder("backends-dev", "backends that are there when asked for, under these sanitizers", "52_backends", ("frameworks-dev", *DEV), "dev", OURS),
+    Stage("build-frameworks", "build: backends that are there when asked for, with these sanitizers", run_tests.build("dev", "frameworks"), DEV),
+    of_folder("backends-dev", "backends that are there when asked for, under these sanitizers", "52_backends", ("build-frameworks", *DEV), "dev", OURS),
     Stage("others-build", "build: models that others made, fetched", run_tests.script("could not be fetched", "tools/setup.sh", "others")),
     Stage("examples-build", "build: the networks of examples, fetched", run_tests.script("could not be fetched", "tools/setup.sh", "example-search", "example-ocr")),
     Stage("debian-build", "install: what makes a clean Debian in a directory", run_tests.script("could not be installed", "tools/setup.sh", "debian")),
@@ -104,7 +104,7 @@ BESIDE = [
     Stage("sims-dev", "the same under these sanitizers", simulations("dev"), DEV, seconds=NIGHT),
     of_folder("python-models-dev", "Triton's python backend in this server under these sanitizers", "47_python", DEV, "dev", OURS),
     of_folder("clients-dev", "clients of other languages under these sanitizers", "46_clients", ("clients-build", *DEV), "dev", OURS),
-    of_folder("e2e-tsan", "end to end under the thread sanitizer, what make test leaves out", "40_e2e", TSAN, "tsan", "threadless and not reference and not onnx"),
+    of_folder("threadless", "end to end under the thread sanitizer, what make test leaves out", "40_e2e", TSAN, "tsan", "threadless and not reference and not onnx"),
     of_folder("isolation-tsan", "isolated models under the thread sanitizer", "49_isolation", TSAN, "tsan", "not onnx"),
     of_folder("caches-tsan", "caches and agents under the thread sanitizer", "48_caches", TSAN, "tsan", "not reference and not onnx"),
     *(  # all use one copy of the tree, so they run one at a time
