@@ -195,8 +195,7 @@ DIGITS = Difference(
 HEAD = Difference(
     kinds.HTTP,
     "HEAD",
-    "Where GET is answered, HEAD is answered with the same head, and no body follows. Settings of logs and traces, and the status of "
-    "shared memory, are 405 to HEAD.",
+    "Where GET is answered, HEAD is answered with the same head, and no body follows.",
     "405 everywhere, or 404, and the error follows as a body, which a client takes for its next answer.",
     "Load balancers and tools look at a server's health by HEAD.",
     "RFC 9110, 9.1 and 9.3.2: all general-purpose servers must support GET and HEAD.",
@@ -369,8 +368,6 @@ GENERATE = Difference(
     "A defect of the reference: it reads the code of an error that it has freed.",
 )
 
-# Paths that GET reads and HEAD does not.
-NO_HEAD = r"/v2/(logging|(models/\w+/)?trace/setting|(system|cuda)sharedmemory/(region/\w+/)?status)"
 NOT_NOW = "explicit model load / unload is not allowed if polling is enabled"
 NO_REGION = "failed to register shared memory region 'r':"
 # Sums over 64 bits, and those that the reference takes for such.
@@ -447,6 +444,8 @@ KNOWN = (
     Known(INNER_WORDS, "bad json: batch of none", "400 .* batch-size must be >= 1 .*", "400 .* Expected 64, got 0 *"),
     Known(INNER_WORDS, "grpc infer: negative dimension", r"INVALID_ARGUMENT .* got \[-2\]\.", "INVALID_ARGUMENT .* Expected -8, got 8 *"),
     Known(HEAD, "routes: HEAD /v2/(health/live(\\?x=1)?|models/id_fp32(/ready|/config)?)", "200", "405"),
+    Known(HEAD, "routes: HEAD /v2/(logging|(models/id_fp32/)?trace/setting|(system|cuda)sharedmemory/status)", "200", "405"),
+    Known(HEAD, "routes: HEAD /v2/(system|cuda)sharedmemory/region/r/status", "404", "405"),
     Known(HEAD, "routes: HEAD /v2/models/(id%5ffp32|id_fp32%2fready|\\.\\.)", "404", "405"),
     Known(ZSTD, "accepted: 'zstd', (JSON|binary)", r"200 \(zstd\)", "200"),
     Known(ZSTD, "accepted: 'zstd, gzip', (JSON|binary)", r"200 \(zstd\)", r"200 \(gzip\)"),

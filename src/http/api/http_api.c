@@ -38,7 +38,7 @@ static const uint8_t categories[] = {
 static bool method_fits(const struct http_route *route, const struct http1_head *h)
 {
     if (route->kind == HTTP_ROUTE_SHARED_MEMORY)
-        return h->method == (route->status ? HTTP1_GET : HTTP1_POST);
+        return route->status ? http1_reads(h->method) : h->method == HTTP1_POST;
     return methods_of[route->kind] >> h->method & 1;
 }
 

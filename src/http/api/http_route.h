@@ -13,7 +13,6 @@ enum http_route_kind {
 };
 
 /* Methods, as bits. */
-#define HTTP_ROUTE_GET  (1u << HTTP1_GET)
 #define HTTP_ROUTE_READ (1u << HTTP1_GET | 1u << HTTP1_HEAD_METHOD)
 #define HTTP_ROUTE_POST (1u << HTTP1_POST)
 #define HTTP_ROUTE_ANY  (~0u)
