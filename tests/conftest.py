@@ -42,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "reference: asks the reference server too")
     config.addinivalue_line("markers", "promise: an attack of those that the server is promised to bear")
     config.addinivalue_line("markers", "gpu: holds with the driver of a real GPU too (tools/gpu_proof.py)")
+    config.addinivalue_line("markers", "once: asked of the release build alone: a sanitizer would hear nothing that it does not hear from others")
     config.addinivalue_line("markers", "threadless: what it asks of threads, others ask for less: not asked under the thread sanitizer")
     config.addinivalue_line("markers", "onnx: needs the ONNX Runtime backend and the sample repository")
     for lost in LOST:

@@ -104,7 +104,7 @@ BESIDE = [
     Stage("sims-dev", "the same under these sanitizers", simulations("dev"), DEV, seconds=NIGHT),
     of_folder("python-models-dev", "Triton's python backend in this server under these sanitizers", "47_python", DEV, "dev", OURS),
     of_folder("clients-dev", "clients of other languages under these sanitizers", "46_clients", ("clients-build", *DEV), "dev", OURS),
-    of_folder("threadless", "end to end under the thread sanitizer, what make test leaves out", "40_e2e", TSAN, "tsan", "threadless and not reference and not onnx"),
+    of_folder("threadless", "end to end under the thread sanitizer, what make test leaves out", "40_e2e", TSAN, "tsan", "(once or threadless) and not reference and not onnx"),
     of_folder("isolation-tsan", "isolated models under the thread sanitizer", "49_isolation", TSAN, "tsan", "not onnx"),
     of_folder("caches-tsan", "caches and agents under the thread sanitizer", "48_caches", TSAN, "tsan", "not reference and not onnx"),
     *(  # all use one copy of the tree, so they run one at a time

@@ -9,7 +9,7 @@ from harness import paths
 from harness.repository import Repository
 from harness.servers import Nereid
 
-pytestmark = pytest.mark.threadless
+pytestmark = pytest.mark.once
 
 def dom(page: Path, folder: Path) -> str:
     """What the page is once its scripts have run; what they complain of fails the test."""

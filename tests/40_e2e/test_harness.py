@@ -10,7 +10,7 @@ import pytest
 from harness import again, compare, logs, metrics, paths, procfs
 from harness.process import Process, Reported, ServerFailed
 
-pytestmark = pytest.mark.threadless
+pytestmark = pytest.mark.once
 
 
 def _shell(tmp_path: Path, script: str) -> Process:

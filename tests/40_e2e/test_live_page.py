@@ -21,7 +21,7 @@ from harness.repository import Repository
 from harness.servers import HOST, Nereid, Reference, Server
 from tritonclient.utils import InferenceServerException
 
-pytestmark = pytest.mark.threadless
+pytestmark = pytest.mark.once
 
 MANY = 500
 NOTICED_MS = 50  # what browsers call a long task

@@ -11,7 +11,7 @@ from harness import paths, ports, rawhttp
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid
 
-pytestmark = pytest.mark.threadless
+pytestmark = pytest.mark.once
 
 PAGES = [
     pytest.param(path.stem, marks=[pytest.mark.onnx] if "build/models" in text else [])

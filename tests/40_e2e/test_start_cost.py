@@ -9,7 +9,7 @@ from harness import many, paths, processors
 from harness.repository import Repository
 from harness.servers import Nereid, Reference
 
-pytestmark = pytest.mark.threadless
+pytestmark = pytest.mark.once
 
 TIME = 1 / 3  # of the reference's until it is ready
 MEMORY = 1 / 2
