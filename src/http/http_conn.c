@@ -212,6 +212,8 @@ void http_conn_kill(struct http_conn *c)
     c->dead = true;
     loop_timer_clear(http_conn_loop(c), &c->timer);
     loop_del(http_conn_loop(c), &c->fd);
+    if (c->tls && !c->h2 && !c->lingering && !http_conn_owes(c)) /* nothing is cut short */
+        tls_conn_goodbye(c->tls);
     tls_conn_free(c->tls);
     c->tls = NULL;
     sock_close(c->fd.fd);
