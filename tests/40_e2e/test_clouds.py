@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -366,7 +365,7 @@ def test_what_is_under_way_is_answered_when_the_server_stops(board: Board, backe
         for connection, cloud in zip(connections, TYPES, strict=True):
             connection.send(rawhttp.head("POST", PREDICT[cloud], body=witness.BODY) + witness.BODY)
         running.process.wait_until(both_wait, 30)
-        running.process._popen.send_signal(signal.SIGTERM)
+        running.process.terminate()
         running.process.wait_until(lambda: "stopping" in running.process.log(), 30)
         board.open_gate()
         assert [connection.answer().status for connection in connections] == [200, 200]

@@ -1,7 +1,6 @@
 """The lines by which people follow a server that stops: once a second, what it waits for, in the same words in both servers."""
 
 import re
-import signal
 import threading
 from pathlib import Path
 
@@ -58,7 +57,7 @@ def test_what_is_waited_for_is_told_every_second(kind: str, board: Board, backen
         for each in asking:
             each.start()
         server.process.wait_until(lambda: board.executions() == 1 and asked(server) == REQUESTS, 60)
-        server.process._popen.send_signal(signal.SIGTERM)
+        server.process.terminate()
         wait_for(server, BUSY)
         if kind == "nereid":
             wait_for(server, CALLERS)
@@ -89,7 +88,7 @@ def test_connections_are_told_of_every_second(kind: str, board: Board, backend: 
         with rawhttp.Connection(HOST, server.http_port) as connection:
             connection.send(rawhttp.head("POST", "/v2/models/slow/infer", body=witness.BODY), witness.BODY)
             server.process.wait_until(lambda: board.executions() == 1, 60)
-            server.process._popen.send_signal(signal.SIGTERM)
+            server.process.terminate()
             wait_for(server, CONNECTIONS)
             board.open_gate()
             if kind == "nereid":

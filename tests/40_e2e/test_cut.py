@@ -1,7 +1,6 @@
 """The time to stop is over while models still work: everybody who waits is told so, and the log and the exit status say it."""
 
 import json
-import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -123,7 +122,7 @@ def test_who_is_cut_is_told(server: Nereid, tmp_path: Path) -> None:
         server.process.wait_for(lambda: _in_flight(server), len(cuts))
         with ThreadPoolExecutor(len(cuts)) as pool:
             told = [pool.submit(each.told) for each in cuts]
-            server.process._popen.send_signal(signal.SIGTERM)
+            server.process.terminate()
             for each in told:
                 each.result()
         server.process.ends(1)

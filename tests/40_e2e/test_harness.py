@@ -64,12 +64,21 @@ def test_a_signal_is_noticed(tmp_path: Path, end: str) -> None:
         ends[end]()
 
 
+@pytest.mark.parametrize("end", ["kill", "stop"])
 @pytest.mark.parametrize("status", [0, 3])
-def test_an_end_that_nobody_asked_for_is_noticed(tmp_path: Path, status: int) -> None:
+def test_an_end_that_nobody_asked_for_is_noticed(tmp_path: Path, status: int, end: str) -> None:
     process = _shell(tmp_path, f"exit {status}")
     assert process.ended_within(30)
     with pytest.raises(ServerFailed, match=f"ended by itself, with status {status}"):
-        process.kill()
+        {"kill": process.kill, "stop": lambda: process.stop(status=None)}[end]()
+
+
+def test_an_end_that_was_asked_for_before(tmp_path: Path) -> None:
+    process = _shell(tmp_path, "trap 'exit 0' TERM; echo; while :; do read -t 1 _; done")
+    process.wait_until(lambda: process.log() != "", 30)
+    process.terminate()
+    assert process.ended_within(30)
+    process.stop()
 
 
 def test_an_end_that_is_expected(tmp_path: Path) -> None:
@@ -94,7 +103,7 @@ def test_the_last_words_are_heard(tmp_path: Path) -> None:
     process = _shell(tmp_path, "echo goodbye")
     assert process.ended_within(30)
     process.wait_until(lambda: "goodbye" in process.log(), 30)
-    process.stop()
+    process.ends(0)
 
 
 def test_what_was_found_instead_is_told(tmp_path: Path) -> None:

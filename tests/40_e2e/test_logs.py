@@ -170,7 +170,7 @@ def test_lines_that_people_look_for(kind: type[Server], repository: Repository) 
             assert '"gRPC request: /inference.GRPCInferenceService/ModelInfer"' in log
         for words in GREPPED:
             assert re.search(words, log), words
-        os.kill(server.pid, signal.SIGTERM)
+        server.process.terminate()
         server.process.wait_until(lambda: re.search(AT_THE_END[-1], server.process.log()) is not None, 60)
         log = server.process.log()
         for words in AT_THE_END:
@@ -247,7 +247,7 @@ def test_a_named_pipe_whose_reader_goes(repository: Repository, tmp_path: Path) 
         server.process.wait_until(lambda: b"opened the log files anew" in _there(reader), 60)
         os.close(reader)
         os.kill(server.pid, signal.SIGHUP)
-        os.kill(server.pid, signal.SIGTERM)
+        server.process.terminate()
         server.process.ends(0)
     finally:
         server.kill()

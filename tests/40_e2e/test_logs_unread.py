@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,7 +75,7 @@ def test_requests_are_answered_and_lost_lines_told(repository: Repository) -> No
         _ask(server)
         server.process.wait_until(lambda: bool(_lost(process.read())), 60)  # without a further request
         _ask(server, 3)
-        os.kill(server.pid, signal.SIGTERM)
+        server.process.terminate()
         process.ends(0)
         log = process.read()
         lines = [line for line in log.splitlines() if "route=infer" in line]
@@ -92,5 +91,5 @@ def test_it_ends_when_told(repository: Repository, log_format: str) -> None:
     options: dict[str, str | list[str]] = {"access-log": "-", "log-verbose": "9", "log-format": log_format, "exit-timeout-secs": "600"}
     with _serving(repository, options) as (server, process):
         _ask(server)
-        os.kill(server.pid, signal.SIGTERM)
+        server.process.terminate()
         process.ends(0)

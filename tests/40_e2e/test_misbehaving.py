@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -194,7 +193,7 @@ def test_what_is_kept_for_ever_holds_up_its_model_only(repository: Repository) -
 
 def _end_at_once(server: Nereid, after: list[str]) -> list[str]:
     """Stops the server, a second time when the log has all of this; what it says then of each version that is left."""
-    os.kill(server.pid, signal.SIGTERM)
+    server.process.terminate()
     server.process.wait_until(lambda: all(part in server.process.log() for part in after), 60)
     server.process.stop(status=1)
     return [line for line in server.process.log().splitlines() if "is not unloaded: " in line]
@@ -378,7 +377,7 @@ def test_a_load_that_does_not_end_is_named(repository: Repository) -> None:
         with rawhttp.Connection(HOST, server.http_port) as connection:
             connection.send(rawhttp.head("POST", "/v2/repository/models/late/load"))
             server.process.wait_until(lambda: "loading: late:1" in server.process.log(), 60)
-            os.kill(server.pid, signal.SIGTERM)
+            server.process.terminate()
             server.process.wait_until(lambda: "received, stopping" in server.process.log(), 60)
             server.process.stop(status=1)
         left = [line for line in server.process.log().splitlines() if "is still being" in line]

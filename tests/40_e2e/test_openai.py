@@ -3,8 +3,6 @@
 import contextlib
 import gzip
 import json
-import os
-import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -469,7 +467,7 @@ def test_stopping_answers_first(models: Repository) -> None:
         body = json.dumps({"model": "recite", "prompt": "x", "stream": True}).encode()
         connection.send(rawhttp.head("POST", "/v1/completions", {"count": "20000"}, body) + body)
         connection.socket.recv(1)  # the head: it has begun
-        os.kill(server.pid, signal.SIGTERM)
+        server.process.terminate()
         rest = b""
         while part := connection.socket.recv(1 << 20):
             rest += part

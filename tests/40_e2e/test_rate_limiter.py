@@ -2,8 +2,6 @@
 same in both servers."""
 
 import itertools
-import os
-import signal
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -280,7 +278,7 @@ def test_stops_while_something_waits(board: Board, options: dict[str, str | list
         server.process.wait_until(lambda: board.now() == 1, 60)
         waits = ask_many(pool, server, "waits", 5)
         server.process.wait_until(lambda: pending(server)["waits"] == 5, 60)
-        os.kill(server.pid, signal.SIGTERM)
+        server.process.terminate()
         board.open_gate()
         assert [one.result().most for one in itertools.chain([held], waits)] == [1] * 6
         server.process.ends(0)

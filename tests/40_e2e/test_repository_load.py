@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -337,7 +336,7 @@ def test_stop_during_a_load(board: Board, backend: Path) -> None:
             assert channel.call("RepositoryModelLoad", request, timeout=0.2).code == "DEADLINE_EXCEEDED"
         gone.close()
         server.process.wait_until(lambda: states(server, "slow") == {"1": "LOADING"}, 30)
-        server.process._popen.send_signal(signal.SIGTERM)
+        server.process.terminate()
         server.process.wait_until(lambda: "stopping" in server.process.log(), 30)
         board.open_door()
         server.process.ends(0)

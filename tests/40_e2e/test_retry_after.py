@@ -1,8 +1,6 @@
 """What is refused for now says when to come again (Retry-After); what time does not mend does not."""
 
 import json
-import os
-import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -111,7 +109,7 @@ def test_a_server_that_stops(tmp_path: Path) -> None:
         with server.process.halted():
             held = rawhttp.Connection(HOST, server.http_port)
             held.send(rawhttp.head("POST", "/v2/repository/index", {"Transfer-Encoding": "chunked"}), b"2\r\n{}\r\n")
-            os.kill(server.pid, signal.SIGTERM)
+            server.process.terminate()
         server.process.wait_until(lambda: held.send(b"1\r\n \r\n") or "stopping" in server.process.log(), 30)
         held.send(b"0\r\n\r\n")
         assert again(held.answer()) == (503, None)

@@ -178,7 +178,7 @@ def _busy(server: Nereid, model: str) -> bool:
 
 
 def _stopping(server: Nereid) -> None:
-    server.process._popen.send_signal(signal.SIGTERM)
+    server.process.terminate()
     server.process.wait_until(lambda: "stopping" in server.process.log(), 30)
 
 
@@ -211,7 +211,7 @@ def test_readiness_ends_first_and_work_under_way_is_answered(gated: Nereid, boar
         with server.process.halted():
             held = rawhttp.Connection(HOST, server.http_port)
             held.send(rawhttp.head("POST", "/v2/repository/index", {"Transfer-Encoding": "chunked"}), b"2\r\n{}\r\n")
-            server.process._popen.send_signal(signal.SIGTERM)
+            server.process.terminate()
 
         def stopping() -> bool:
             held.send(b"1\r\n \r\n")
@@ -360,7 +360,7 @@ def test_calls_that_come_while_it_stops(board: Board, backend: Path, kind: str) 
     try:
         thread.start()
         server.process.wait_until(lambda: struct.unpack("3i", board.file.read_bytes()[:12])[1] == 1, 60)
-        server.process._popen.send_signal(signal.SIGTERM)
+        server.process.terminate()
         server.process.wait_until(lambda: _call(server, "ServerLive") == ("UNAVAILABLE", "Server exiting"), 60)
         for method, said in LATE.items():
             assert _call(server, method) == (("UNAVAILABLE", said) if said else ("OK", "")), method
@@ -450,7 +450,7 @@ def test_a_stream_tells_of_messages_that_it_threw_away(
             connection.send(_opened(1, ONE, early))
             _taken(connection)
             server.process.wait_until(lambda: _busy(server, "slow"), 30)
-            server.process._popen.send_signal(signal.SIGTERM)
+            server.process.terminate()
             while connection.read().kind != h2.GOAWAY:
                 pass
             connection.send(*(h2.frame(h2.DATA, 0, 1, late[at : at + 16384]) for at in range(0, len(late), 16384)))
@@ -510,7 +510,7 @@ def test_models_that_load_do_not_hold_the_end(board: Board, backend: Path, how: 
         if how == "loaded":
             board.open_door()
         elif how == "second signal":
-            server.process._popen.send_signal(signal.SIGTERM)
+            server.process.terminate()
         server.process.ends(0 if how == "loaded" else 1)
         log = server.process.log()
         assert "server is ready" not in log
@@ -533,7 +533,7 @@ def test_a_backend_that_hangs_does_not_hold_the_end(repository: Repository, how:
         server.process.wait_until(lambda: _busy(server, "stuck"), 30)
         _stopping(server)
         if how == "second signal":
-            server.process._popen.send_signal(signal.SIGTERM)
+            server.process.terminate()
         server.process.ends(1)
         said = "exit-timeout-secs" if how == "time-out" else "second signal"
         assert said in server.process.log()

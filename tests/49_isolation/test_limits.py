@@ -1,7 +1,6 @@
 """What an isolated model may cost: time that it hangs, memory that it shares; and that it ends when it shall."""
 
 import os
-import signal
 import subprocess
 import threading
 from pathlib import Path
@@ -90,7 +89,7 @@ def test_the_server_stops_though_a_model_hangs(repository: Repository) -> None:
     thread = quietly_in_background(server, "stuck", [HANG])
     old = process_of(server, "stuck")
     until(lambda: "hangs from here on" in server.process.log())
-    server.process._popen.send_signal(signal.SIGTERM)
+    server.process.terminate()
     server.process.ends(1)  # a request was cut, in time
     assert "1 over HTTP and 0 over gRPC are cut" in server.process.log()
     assert "ended at once" not in server.process.log()

@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import os
 import random
-import signal
 import socket
 import subprocess
 import time
@@ -219,7 +218,7 @@ def test_a_server_stops_while_a_store_holds_it(gateway: VersityGateway, shared_b
                 ["curl", "-s", "-m", "120", "-X", "POST", f"http://{server.http}/v2/repository/models/large/load"], stdout=subprocess.PIPE
             )
             proxy.wait_for(lambda: any("big.bin" in e.target for e in proxy.exchanges))
-            server.process._popen.send_signal(signal.SIGTERM)
+            server.process.terminate()
             server.process.ends(0)
             loading.communicate()
 

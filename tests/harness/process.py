@@ -165,15 +165,22 @@ class Process:
     def stop(self, seconds: float = 60, status: int | None = 0) -> float:
         """SIGTERM, then waits; returns the seconds it took. `status` None accepts any exit status."""
         begun = time.monotonic()
+        alone = not self.running() and not self._sent and self.judged
+        self.terminate()
+        if not self.ended_within(seconds):
+            self.kill()
+            raise self.fail(f"still running {seconds} s after SIGTERM")
+        took = time.monotonic() - begun
+        self._ended(status)
+        if alone:
+            raise self.fail(f"ended by itself, with status {self._popen.returncode}")
+        return took
+
+    def terminate(self) -> None:
+        """SIGTERM, if it is there to take it."""
         if self.running():
             self._sent.add(signal.SIGTERM)
             self._popen.send_signal(signal.SIGTERM)
-            if not self.ended_within(seconds):
-                self.kill()
-                raise self.fail(f"still running {seconds} s after SIGTERM")
-        took = time.monotonic() - begun
-        self._ended(status)
-        return took
 
     def ends(self, status: int | None, seconds: float = 120) -> None:
         """Waits until it has ended by itself, with that exit status; None accepts any but a signal."""
