@@ -1,5 +1,13 @@
 # Backends: every backends/<name>/CMakeLists.txt is taken up.
 
+# What backends share but the entry points, which have to be in each, whether or not something asks for them.
+file(GLOB common_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/backends/common/*.c)
+set(backend_entry ${CMAKE_SOURCE_DIR}/backends/common/bentry.c)
+list(REMOVE_ITEM common_sources ${backend_entry})
+add_library(nereid_backend_common STATIC ${common_sources})
+target_include_directories(nereid_backend_common PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/backends)
+target_link_libraries(nereid_backend_common PRIVATE nereid_flags nereid::yyjson)
+
 # nereid_backend(<name> [OPTIONAL] SOURCES <file>... [LIBRARIES <target>...] [SHIP <file>...])
 #
 # libtriton_<name>.so in backends/<name> of the build tree. It sees include/ and backends/ (for
@@ -16,10 +24,10 @@ function(nereid_backend name)
     endif()
     set(target triton_${name})
     set(folder ${CMAKE_BINARY_DIR}/backends/${name})
-    add_library(${target} MODULE ${arg_SOURCES})
+    add_library(${target} MODULE ${arg_SOURCES} ${backend_entry})
     target_include_directories(${target} PRIVATE
         ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/backends ${CMAKE_CURRENT_SOURCE_DIR})
-    target_link_libraries(${target} PRIVATE nereid_flags ${arg_LIBRARIES})
+    target_link_libraries(${target} PRIVATE nereid_flags nereid_backend_common ${arg_LIBRARIES})
     target_link_options(${target} PRIVATE
         -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/backend.map -Wl,-z,now -Wl,-z,relro
         -Wl,--as-needed ${NEREID_LINK_LTO})
