@@ -145,7 +145,7 @@ static void on_timer(struct loop_timer *t)
         http2_conn_due(c);
         return;
     }
-    if (c->ended && !c->asked)
+    if ((c->ended || c->hung_up) && !c->asked)
         ask_whether_there(c);
     if (http_conn_limit(c) != TIME_NEVER && now >= c->since + http_conn_limit(c))
         look_for_body(c);
@@ -178,7 +178,8 @@ void http_conn_watch(struct http_conn *c)
     bool put_off = c->phase == HTTP_PHASE_TURN;
     bool more = !put_off && !c->ended && (c->phase != HTTP_PHASE_HEAD || takes_messages(c));
     bool out = c->backlog || (put_off && c->unread <= TURNS_UNREAD);
-    uint32_t wanted = (more ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u);
+    bool blind = !more && !c->ended && !c->hung_up;
+    uint32_t wanted = (more ? EPOLLIN : 0u) | (blind ? EPOLLRDHUP : 0u) | (out ? EPOLLOUT : 0u);
     loop_mod(http_conn_loop(c), &c->fd, wire_events(c->tls, wanted));
     if (c->backlog)
         expect_within(c, patience_of(c)->stall);
@@ -301,6 +302,14 @@ bool http_conn_owes(const struct http_conn *c)
 
 /* The client closed only its side, or is gone: see ask_whether_there. If it cannot be asked, or
  * its machine is gone, the system checks from time to time. */
+static void look_whether_there(struct http_conn *c)
+{
+    sock_probe(c->fd.fd);
+    http_conn_watch(c);
+    loop_timer_set(http_conn_loop(c), &c->timer,
+                   loop_now(http_conn_loop(c)) + patience_of(c)->ended);
+}
+
 void http_conn_ended(struct http_conn *c)
 {
     if (c->lingering || !http_conn_owes(c)) {
@@ -311,10 +320,14 @@ void http_conn_ended(struct http_conn *c)
     /* The rest of the message will not come. */
     if (c->phase != HTTP_PHASE_HEAD && c->phase != HTTP_PHASE_TURN)
         http_read_no_more(c);
-    sock_probe(c->fd.fd);
-    http_conn_watch(c);
-    loop_timer_set(http_conn_loop(c), &c->timer,
-                   loop_now(http_conn_loop(c)) + patience_of(c)->ended);
+    look_whether_there(c);
+}
+
+/* It closed its side while none of what it sends is read. That is read later if it is there. */
+static void on_hung_up(struct http_conn *c)
+{
+    c->hung_up = true;
+    look_whether_there(c);
 }
 
 void http_conn_finish(struct http_conn *c)
@@ -351,6 +364,8 @@ static void http_conn_on_ready(struct loop_fd *fd, uint32_t events)
         http_read_some(c);
     else if (!c->dead && (events & (EPOLLERR | EPOLLHUP)))
         http_conn_kill(c);
+    else if (!c->dead && (events & EPOLLRDHUP) && (c->fd.events & EPOLLRDHUP))
+        on_hung_up(c);
 }
 
 void http_conn_open(struct http_shard *s, int fd)

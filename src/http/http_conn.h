@@ -68,6 +68,7 @@ struct http_conn {
     bool closing;    /* the front end stops: a message that has begun is the last one */
     bool dead;       /* the socket is closed; freed at the end of the turn */
     bool ended;      /* the client closed its side: it sends no more, but may still read */
+    bool hung_up;    /* the same, seen behind what it has sent and was not read yet */
     bool asked;      /* an ended client was asked whether it is still there */
     /* everything is written and the server's side is closed: waiting for the client to close */
     bool lingering;

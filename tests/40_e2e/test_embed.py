@@ -34,10 +34,10 @@ def host(repository: Path, model: str) -> list[str]:
     return lines(HOST, library, repository, paths.backends(), model)[-2:]
 
 
-def milliseconds(after: str) -> float:
-    """What it computes, or all of the time but that in which it waited for a processor that others had: the longer of both."""
+def milliseconds(after: str) -> tuple[float, float]:
+    """All of the time but that in which one thread waited for a processor, and what was computed."""
     took, computing, waiting = (float(each) for each in re.findall(r"[\d.]+", after))
-    return max(took - waiting, computing)
+    return took - waiting, computing
 
 
 def test_library_opened_locally(tmp_path: Path) -> None:
@@ -48,17 +48,19 @@ def test_library_opened_locally(tmp_path: Path) -> None:
 @pytest.mark.onnx
 def test_digits_within_fifty_milliseconds(tmp_path: Path) -> None:
     """From the call that makes the server to the first answer, in a new process: the runtime is made ready and the model loaded. The
-    best of several processes counts: others also slow down what is computed. Nearly all of it is ONNX Runtime's own time, so that the
-    runtime alone, in turn with it, tells how fast the machine is just now."""
+    best of several processes counts: others also slow down what is computed. Nearly all of it is ONNX Runtime's own, so that the runtime
+    alone, in turn with it, tells how fast the machine is just now; what is computed is compared then, since threads that have ended do
+    not say how long they waited."""
     repository = tmp_path / "models"
     shutil.copytree(paths.need(paths.SAMPLE_MODELS / "digits"), repository / "digits")
     runtime = paths.backends() / "onnxruntime" / "libonnxruntime.so.1"
-    best = alone = float("inf")
+    ours = alone = float("inf")
     for _ in range(TRIES):
         answered, after = host(repository, "digits")
         assert answered == "answered 7"
-        best = min(best, milliseconds(after))
-        if best < DIGITS_MS or paths.BUILD.name != "release":  # sanitizers cost what they cost
+        took, computing = milliseconds(after)
+        if max(took, computing) < DIGITS_MS or paths.BUILD.name != "release":  # sanitizers cost what they cost
             return
-        alone = min(alone, milliseconds(lines(FLOOR, runtime, repository / "digits" / "1" / "model.onnx")[0]))
-    assert best < alone * OF_RUNTIME
+        ours = min(ours, computing)
+        alone = min(alone, milliseconds(lines(FLOOR, runtime, repository / "digits" / "1" / "model.onnx")[0])[1])
+    assert ours < alone * OF_RUNTIME

@@ -106,11 +106,11 @@ def _waiting(server: Server) -> int:
     return int(float(next(line.split()[-1] for line in page.splitlines() if line.startswith('nv_inference_pending_request_count{model="slow"'))))
 
 
-@pytest.mark.parametrize("how", ["closed", "reset"])
-def test_what_a_client_that_is_gone_asked_for_is_not_executed(gated: Server, board: Board, how: str) -> None:
-    """It leaves the queue while the model is busy."""
+@pytest.mark.parametrize(("how", "behind"), [("closed", 0), ("closed", 63), ("closed", 64), ("closed", 500), ("reset", 0), ("reset", 500)])
+def test_what_a_client_that_is_gone_asked_for_is_not_executed(gated: Server, board: Board, how: str, behind: int) -> None:
+    """It leaves the queue while the model is busy, also where no more of what its client has sent behind it is read."""
     with rawhttp.Connection(HOST, gated.http_port) as client:
-        client.send(GATED)
+        client.send(GATED + behind * rawhttp.head("GET", "/v2/health/live"))
         gated.process.wait_until(lambda: _waiting(gated) == 1, 60)
         if how == "reset":
             client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
