@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "codec/pb_utf8.h"
+#include "os/mutex.h"
 #include "os/shm.h"
 #include "os/shm_guard.h"
 #include "os/shm_named.h"
@@ -15,6 +16,10 @@
 
 /* Counted before it is mapped, until it is unmapped. Relaxed: it only bounds. */
 static _Atomic(uint64_t) mapped_bytes;
+
+/* Held from the look whether memory is the server's own until it is mapped and guarded, and while
+ * both end: what is mapped without a guard is the server's own. */
+static struct mutex mapping = MUTEX_INIT(MUTEX_RANK_LEAF);
 
 uint64_t region_mapped_bytes(void)
 {
@@ -74,6 +79,7 @@ static struct err *region_map(struct region *r, int fd)
         r->name, SHM_GUARD_MAPPINGS);
 }
 
+/* The caller gives *ret back also where it fails. */
 static struct err *region_make(int fd, const char *name, const char *key, uint64_t offset,
                                uint64_t byte_size, uint64_t max_bytes, struct region **ret)
 {
@@ -87,12 +93,8 @@ static struct err *region_make(int fd, const char *name, const char *key, uint64
     r->byte_size = byte_size;
     r->guard = -1;
     atomic_init(&r->refs, 1);
-    e = region_map(r, fd);
-    if (e)
-        region_unref(r);
-    else
-        *ret = r;
-    return e;
+    *ret = r;
+    return region_map(r, fd);
 }
 
 struct err *region_open(const char *name, const char *key, uint64_t offset, uint64_t byte_size,
@@ -105,13 +107,20 @@ struct err *region_open(const char *name, const char *key, uint64_t offset, uint
     int fd = shm_named_open(key, &there);
     if (fd < 0)
         return no_memory(key);
+    struct region *r = NULL;
+    mutex_lock(&mapping);
     if (shm_named_is_ours(fd)) /* nobody learns that there is such memory */
         e = no_memory(key);
     else if (__builtin_add_overflow(offset, byte_size, &end) || end > there)
         e = err_new(STATUS_INVALID_ARG,
                     "failed to register shared memory region '%s': invalid args", name);
     else
-        e = region_make(fd, name, key, offset, byte_size, max_bytes, ret);
+        e = region_make(fd, name, key, offset, byte_size, max_bytes, &r);
+    mutex_unlock(&mapping);
+    if (e)
+        region_unref(r);
+    else
+        *ret = r;
     shm_close(fd);
     return e;
 }
@@ -126,9 +135,11 @@ void region_unref(struct region *r)
 {
     if (!r || atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
         return;
+    mutex_lock(&mapping);
     if (r->guard >= 0)
         shm_guard_remove(r->guard);
     shm_unmap(r->base, r->byte_size);
+    mutex_unlock(&mapping);
     atomic_fetch_sub_explicit(&mapped_bytes, r->byte_size, memory_order_relaxed);
     mem_free(r->name);
     mem_free(r->key);

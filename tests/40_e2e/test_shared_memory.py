@@ -70,6 +70,22 @@ def target(allowed: Server, source: Memory) -> Iterator[Memory]:
         assert unregister(allowed).status == 200
 
 
+def test_clients_may_share_a_key(allowed: Server) -> None:
+    """Each registers it by a name of its own, again and again: nobody is told that there is no such memory."""
+
+    def comes_and_goes(memory: Memory, name: str) -> set[int]:
+        said: set[int] = set()
+        with rawhttp.Connection(HOST, allowed.http_port) as connection:
+            for _ in range(600):
+                for what, asked in (("register", {"key": memory.key, "byte_size": 4096}), ("unregister", {})):
+                    said.add(connection.ask("POST", f"/v2/systemsharedmemory/region/{name}/{what}", json.dumps(asked).encode()).status)
+        return said
+
+    with Memory(4096) as memory, ThreadPoolExecutor() as pool:
+        asked = [pool.submit(comes_and_goes, memory, f"name{i}") for i in range(4)]
+        assert [each.result() for each in asked] == [{200}] * 4
+
+
 def infer(server: Server, model: str, asked: bytes) -> rawhttp.Answer:
     return rawhttp.post(server.http, f"/v2/models/{model}/infer", asked)
 
