@@ -92,6 +92,7 @@ static struct err *region_make(int fd, const char *name, const char *key, uint64
     r->offset = offset;
     r->byte_size = byte_size;
     r->guard = -1;
+    atomic_init(&r->lost, REGION_LOST_UNKNOWN);
     atomic_init(&r->refs, 1);
     *ret = r;
     return region_map(r, fd);
@@ -158,11 +159,15 @@ static bool region_whole(const struct region *r)
     return there >= r->offset + r->byte_size;
 }
 
-struct err *region_check(const struct region *r, const char *when)
+struct err *region_check(struct region *r, const char *when)
 {
     if (!shm_guard_cut(r->guard))
         return NULL;
-    if (region_whole(r))
+    /* Once: its client may make it long again, and what was lost does not come back. */
+    int lost = REGION_LOST_UNKNOWN, found = region_whole(r) ? REGION_LOST_NO_ROOM : REGION_LOST_CUT;
+    if (atomic_compare_exchange_strong(&r->lost, &lost, found))
+        lost = found;
+    if (lost == REGION_LOST_NO_ROOM)
         return err_new(STATUS_UNAVAILABLE,
                        "the system had no room for shared memory region '%s' %s: make room in "
                        "/dev/shm, unregister the region, and register it again",

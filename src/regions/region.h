@@ -11,6 +11,9 @@
 /* The longest name of a region, and the longest key. */
 #define REGION_MAX_NAME 1024u
 
+/* Why memory is not there that was. */
+enum region_lost { REGION_LOST_UNKNOWN, REGION_LOST_CUT, REGION_LOST_NO_ROOM };
+
 struct region {
     char *name; /* as the client calls it */
     char *key;  /* of the memory that it lies in, as the client gave it */
@@ -18,6 +21,7 @@ struct region {
     uint64_t byte_size;
     uint8_t *base;
     int guard;         /* see shm_guard_add */
+    atomic_int lost;   /* enum region_lost, as region_check found it first */
     atomic_uint refs;  /* the last one acquires what every other holder released */
     atomic_uint users; /* requests that are not answered yet; guarded by the lock of the names */
 };
@@ -41,7 +45,7 @@ void region_unref(struct region *r);
  * are zeros, what was written is lost, and that for ever.
  * when    of the error's text: when it may have been touched
  * errors  INVALID_ARG when it was cut short; UNAVAILABLE when /dev/shm is full */
-struct err *region_check(const struct region *r, const char *when);
+struct err *region_check(struct region *r, const char *when);
 
 /* region_mapped_bytes - of all regions of the process. */
 uint64_t region_mapped_bytes(void);

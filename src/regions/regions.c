@@ -242,7 +242,7 @@ struct err *regions_list_cuda(struct regions *s, struct regions_name name)
                    (int)name.len, name.text);
 }
 
-static struct err *check_part(const struct region *r, uint64_t offset, uint64_t byte_size)
+static struct err *check_part(struct region *r, uint64_t offset, uint64_t byte_size)
 {
     if (offset >= r->byte_size)
         return err_new(STATUS_INVALID_ARG, "Invalid offset for shared memory region: '%s'",
