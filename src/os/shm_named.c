@@ -27,7 +27,7 @@ static const char *bare_name(const char *key)
     return key;
 }
 
-int shm_named_open(const char *key, uint64_t *ret_size)
+int shm_named_open(const char *key, struct shm_named *ret)
 {
     const char *name = bare_name(key);
     if (!name)
@@ -41,7 +41,7 @@ int shm_named_open(const char *key, uint64_t *ret_size)
         close(fd);
         return -1;
     }
-    *ret_size = (uint64_t)st.st_size;
+    *ret = (struct shm_named){(uint64_t)st.st_size, st.st_dev, st.st_ino};
     return fd;
 }
 
@@ -67,7 +67,7 @@ void shm_named_remove(const char *key)
 }
 
 /* A line of the list: "start-end rights offset major:minor inode path". */
-static bool line_is_of(const char *line, const struct stat *st, uintptr_t *ret_start)
+static bool line_is_of(const char *line, const struct shm_named *m, uintptr_t *ret_start)
 {
     char *at;
     *ret_start = strtoull(line, &at, 16);
@@ -75,22 +75,20 @@ static bool line_is_of(const char *line, const struct stat *st, uintptr_t *ret_s
         at += strcspn(at, " ");
         at += strspn(at, " ");
     }
-    unsigned long major = strtoul(at, &at, 16);
-    unsigned long minor = *at == ':' ? strtoul(at + 1, &at, 16) : 0;
-    return major == major(st->st_dev) && minor == minor(st->st_dev) &&
-           strtoull(at, NULL, 10) == st->st_ino;
+    unsigned major = (unsigned)strtoul(at, &at, 16);
+    unsigned minor = *at == ':' ? (unsigned)strtoul(at + 1, &at, 16) : 0;
+    return makedev(major, minor) == m->device && strtoull(at, NULL, 10) == m->inode;
 }
 
-bool shm_named_is_ours(int fd)
+bool shm_named_is_ours(const struct shm_named *m)
 {
-    struct stat st;
     FILE *f = fopen("/proc/self/maps", "re");
-    bool ours = !f || fstat(fd, &st) != 0; /* what cannot be known is refused */
+    bool ours = !f; /* what cannot be known is refused */
     char line[LINE_BYTES];
     bool begun = false; /* a line that is longer than the buffer goes on */
     while (!ours && fgets(line, sizeof(line), f)) {
         uintptr_t start;
-        if (!begun && line_is_of(line, &st, &start))
+        if (!begun && line_is_of(line, m, &start))
             ours = !shm_guard_covers((const void *)start);
         begun = !strchr(line, '\n');
     }

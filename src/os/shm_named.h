@@ -6,12 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Memory that was opened: its bytes then, and which it is, whatever name it has. */
+struct shm_named {
+    uint64_t bytes;
+    uint64_t device;
+    uint64_t inode;
+};
+
 /* shm_named_open - open it for reading and writing.
  * key       any number of slashes, and a name without any
- * ret_size  its bytes now
  * returns   a descriptor, the caller's (shm_close); -1: there is none that may be opened, the name
  *           is no name, or what has it is no memory */
-int shm_named_open(const char *key, uint64_t *ret_size);
+int shm_named_open(const char *key, struct shm_named *ret);
 
 /* shm_named_create - make `bytes` of zeros under a name that nobody has; of this user only.
  * ret_fd  the caller's (shm_close)
@@ -24,7 +30,7 @@ void shm_named_remove(const char *key);
 /* shm_named_is_ours - this process has the memory mapped for a purpose of its own (it belongs to a
  * backend, or to a library): by any mapping that is not watched (os/shm_guard.h). Reads the list of
  * mappings. */
-bool shm_named_is_ours(int fd);
+bool shm_named_is_ours(const struct shm_named *m);
 
 /* shm_named_map - map some of it for reading and writing.
  * offset   of a page

@@ -21,6 +21,9 @@ static _Atomic(uint64_t) mapped_bytes;
  * both end: what is mapped without a guard is the server's own. */
 static struct mutex mapping = MUTEX_INIT(MUTEX_RANK_LEAF);
 
+/* All that are mapped; guarded by `mapping`. */
+static struct list mapped = {&mapped, &mapped};
+
 uint64_t region_mapped_bytes(void)
 {
     return atomic_load_explicit(&mapped_bytes, memory_order_relaxed);
@@ -79,9 +82,22 @@ static struct err *region_map(struct region *r, int fd)
         r->name, SHM_GUARD_MAPPINGS);
 }
 
+/* Clients may name memory that is not the server's own. What has a region was looked at already: the
+ * list of all mappings, thousands of lines where there are thousands of regions, is not read again. */
+static bool region_may_name(const struct shm_named *m)
+{
+    LIST_EACH (it, &mapped) {
+        const struct shm_named *known = &LIST_ITEM(it, struct region, node)->memory;
+        if (known->inode == m->inode && known->device == m->device)
+            return true;
+    }
+    return !shm_named_is_ours(m);
+}
+
 /* The caller gives *ret back also where it fails. */
-static struct err *region_make(int fd, const char *name, const char *key, uint64_t offset,
-                               uint64_t byte_size, uint64_t max_bytes, struct region **ret)
+static struct err *region_make(int fd, const struct shm_named *m, const char *name, const char *key,
+                               uint64_t offset, uint64_t byte_size, uint64_t max_bytes,
+                               struct region **ret)
 {
     struct err *e = take_bytes(byte_size, max_bytes);
     if (e)
@@ -89,11 +105,13 @@ static struct err *region_make(int fd, const char *name, const char *key, uint64
     struct region *r = MEM_NEW(struct region);
     r->name = mem_strdup(name);
     r->key = mem_strdup(key);
+    r->memory = *m;
     r->offset = offset;
     r->byte_size = byte_size;
     r->guard = -1;
     atomic_init(&r->lost, REGION_LOST_UNKNOWN);
     atomic_init(&r->refs, 1);
+    list_append(&mapped, &r->node);
     *ret = r;
     return region_map(r, fd);
 }
@@ -104,19 +122,20 @@ struct err *region_open(const char *name, const char *key, uint64_t offset, uint
     struct err *e = check_key(name, key);
     if (e)
         return e;
-    uint64_t there, end;
-    int fd = shm_named_open(key, &there);
+    struct shm_named m;
+    uint64_t end;
+    int fd = shm_named_open(key, &m);
     if (fd < 0)
         return no_memory(key);
     struct region *r = NULL;
     mutex_lock(&mapping);
-    if (shm_named_is_ours(fd)) /* nobody learns that there is such memory */
+    if (!region_may_name(&m)) /* nobody learns that there is such memory */
         e = no_memory(key);
-    else if (__builtin_add_overflow(offset, byte_size, &end) || end > there)
+    else if (__builtin_add_overflow(offset, byte_size, &end) || end > m.bytes)
         e = err_new(STATUS_INVALID_ARG,
                     "failed to register shared memory region '%s': invalid args", name);
     else
-        e = region_make(fd, name, key, offset, byte_size, max_bytes, &r);
+        e = region_make(fd, &m, name, key, offset, byte_size, max_bytes, &r);
     mutex_unlock(&mapping);
     if (e)
         region_unref(r);
@@ -140,6 +159,7 @@ void region_unref(struct region *r)
     if (r->guard >= 0)
         shm_guard_remove(r->guard);
     shm_unmap(r->base, r->byte_size);
+    list_remove(&r->node);
     mutex_unlock(&mapping);
     atomic_fetch_sub_explicit(&mapped_bytes, r->byte_size, memory_order_relaxed);
     mem_free(r->name);
@@ -151,12 +171,12 @@ void region_unref(struct region *r)
  * its pages, which the system gives when they are touched. */
 static bool region_whole(const struct region *r)
 {
-    uint64_t there;
-    int fd = shm_named_open(r->key, &there);
+    struct shm_named m;
+    int fd = shm_named_open(r->key, &m);
     if (fd < 0)
         return false;
     shm_close(fd);
-    return there >= r->offset + r->byte_size;
+    return m.bytes >= r->offset + r->byte_size;
 }
 
 struct err *region_check(struct region *r, const char *when)

@@ -2,6 +2,8 @@
 /* One region of shared memory that a client made and the server has mapped. It is unmapped with the
  * last reference. What is in it can change at any time, and can be cut short: os/shm_guard.h. */
 #include "base/err.h"
+#include "base/list.h"
+#include "os/shm_named.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,8 +17,10 @@
 enum region_lost { REGION_LOST_UNKNOWN, REGION_LOST_CUT, REGION_LOST_NO_ROOM };
 
 struct region {
-    char *name; /* as the client calls it */
-    char *key;  /* of the memory that it lies in, as the client gave it */
+    struct list node;        /* among those of the process */
+    struct shm_named memory; /* as it was when it was opened */
+    char *name;              /* as the client calls it */
+    char *key;               /* of the memory that it lies in, as the client gave it */
     uint64_t offset;
     uint64_t byte_size;
     uint8_t *base;

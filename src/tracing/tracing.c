@@ -224,7 +224,8 @@ static struct err *resolve(struct tracing *t, const struct tracing_values *behin
     *ret = NULL;
     if (of_model && !after.specified)
         return NULL;
-    if (!tracing_settings_valid(&after.values, t->has_target, &reason) && after.values.level)
+    if (after.values.level && !tracing_settings_valid(&after.values, t->has_target, &reason) &&
+        (*reason || c->set & TRACING_COUNT)) /* a count that ran out is no mistake of this change */
         return err_new(STATUS_INVALID_ARG, "Attempting to set invalid trace setting :%s", reason);
     *ret = setting_new(t, &after);
     return NULL;
@@ -335,6 +336,22 @@ static void tell_more(struct tracing_told *told, const char *key, const char *va
     told->more[told->more_count++].value = value;
 }
 
+size_t tracing_told_next(const struct tracing_told *told, size_t i)
+{
+    size_t next = i + 1;
+    while (next < told->more_count && strcmp(told->more[next].key, told->more[i].key) != 0)
+        next++;
+    return next;
+}
+
+bool tracing_told_first(const struct tracing_told *told, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(told->more[k].key, told->more[i].key) == 0)
+            return false;
+    return true;
+}
+
 static bool has_setting(const struct options_trace *o, const char *key)
 {
     for (size_t i = 0; i < o->setting_count; i++)
@@ -345,6 +362,16 @@ static bool has_setting(const struct options_trace *o, const char *key)
 
 static const char *const bsp_keys[3] = {"bsp_max_queue_size", "bsp_schedule_delay",
                                         "bsp_max_export_batch_size"};
+
+/* By a later one; resources are added up. */
+static bool setting_is_replaced(const struct options_trace *o, size_t i)
+{
+    const char *key = o->settings[i].key;
+    bool replaced = false;
+    for (size_t k = i + 1; k < o->setting_count; k++)
+        replaced |= strcmp(o->settings[k].key, key) == 0;
+    return replaced && strcmp(key, "resource") != 0;
+}
 
 void tracing_tell(struct tracing *t, const char *model, struct tracing_told *ret)
 {
@@ -359,6 +386,8 @@ void tracing_tell(struct tracing *t, const char *model, struct tracing_told *ret
         return;
     for (size_t i = 0; i < o->setting_count; i++) {
         bool url = strcmp(o->settings[i].key, "url") == 0;
+        if (setting_is_replaced(o, i))
+            continue;
         tell_more(ret, o->settings[i].key, url ? t->telemetry.shown : o->settings[i].value);
     }
     for (size_t i = 0; i < 3; i++)

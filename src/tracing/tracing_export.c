@@ -44,7 +44,8 @@ struct tracing_export {
     uint64_t spans; /* of these */
     bool sending;   /* the job is under way, or about to be */
     bool stopping;
-    uint64_t refused; /* spans that there was no place for, since it was said last */
+    uint64_t refused;   /* spans that there was no place for, since it was said last */
+    uint64_t too_large; /* those of traces that there never is place for */
 };
 
 /* The thread's. */
@@ -122,14 +123,18 @@ static bool take_spans(struct tracing_export *x, struct list *ret)
     }
     x->spans -= taken;
     x->sending = taken > 0;
-    uint64_t refused = x->refused;
-    x->refused = 0;
+    uint64_t refused = x->refused, too_large = x->too_large;
+    x->refused = x->too_large = 0;
     mutex_cond_broadcast(&x->changed);
     mutex_unlock(&x->lock);
     if (refused)
         LOG_WARN("%" PRIu64 " spans are thrown away: %u wait for the collector already; "
                  "bsp_max_queue_size lets more wait",
                  refused, x->most_spans);
+    if (too_large)
+        LOG_WARN("%" PRIu64 " spans are thrown away: their traces have more than %u each, which "
+                 "is all that may wait; raise bsp_max_queue_size",
+                 too_large, x->most_spans);
     return taken > 0;
 }
 
@@ -187,6 +192,8 @@ void tracing_export_push(struct tracing_export *x, struct tracing_record *r)
     if (room) {
         x->spans += r->spans;
         list_append(&x->records, &r->node);
+    } else if (r->spans > x->most_spans) {
+        x->too_large += r->spans;
     } else {
         x->refused += r->spans;
     }

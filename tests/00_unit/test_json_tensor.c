@@ -159,6 +159,9 @@ static void ranges_are_checked(void **state)
     assert_int_equal(read_text("[65519.9]", fp16, 1, to), JSON_TENSOR_OK);
     assert_int_equal(read_text("[65520]", fp16, 1, to), JSON_TENSOR_RANGE);
     assert_int_equal(read_text("[-3.4e38]", bf16, 1, to), JSON_TENSOR_RANGE);
+    assert_int_equal(read_text("[1e308]", fp16, 1, to), JSON_TENSOR_RANGE);
+    assert_int_equal(read_text("[1e400]", fp16, 1, to),
+                     JSON_TENSOR_OK); /* too large for a double: infinity */
 }
 
 static void strings_become_length_and_bytes(void **state)

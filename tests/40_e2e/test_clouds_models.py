@@ -103,6 +103,13 @@ def listed(server: Server) -> list[dict[str, str]]:
     return sorted(found, key=str)
 
 
+@pytest.mark.parametrize(("name", "status"), [("classroom", 400), ("zoomed", 400), ("cuda-OOM", 507), ("out of memory", 507)])
+def test_what_tells_of_memory(server: Server, archives: Archives, name: str, status: int) -> None:
+    """A message of loading that does; here it names the archive. A word is not part of another."""
+    archives.of(name).model("resnet", 'backend: "nowhere"')
+    assert load(server, name, str(archives.root / name / "model")).status == status
+
+
 @pytest.mark.reference
 def test_a_life(servers: list[Server], archives: Archives) -> None:
     url = archives.one("abc")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import tritonclient.grpc as grpcclient
-from harness import metrics, paths, rawhttp
+from harness import metrics, paths, procfs, rawhttp
 from harness.ensembles import chain
 from harness.rawgrpc import Channel
 from harness.regions import CUDA, SYSTEM, Memory, body, part, register, status, unregister
@@ -84,6 +84,22 @@ def test_clients_may_share_a_key(allowed: Server) -> None:
     with Memory(4096) as memory, ThreadPoolExecutor() as pool:
         asked = [pool.submit(comes_and_goes, memory, f"name{i}") for i in range(4)]
         assert [each.result() for each in asked] == [{200}] * 4
+
+
+def test_another_region_of_a_memory_costs_no_more_than_the_first(allowed: Server) -> None:
+    """Of the server's processor: who registers two thousand regions does not make those behind them slow."""
+    with Memory(4096) as memory, rawhttp.Connection(HOST, allowed.http_port) as connection:
+
+        def cost(first: int) -> int:
+            before = procfs.cpu_ns(allowed.pid)
+            for number in range(first, first + 200):
+                asked = json.dumps({"key": memory.key, "byte_size": 4096}).encode()
+                assert connection.ask("POST", f"/v2/systemsharedmemory/region/many{number}/register", asked).status == 200
+            return procfs.cpu_ns(allowed.pid) - before
+
+        costs = [cost(first) for first in range(0, 2200, 200)]
+        assert unregister(allowed).status == 200
+    assert costs[-1] < 5 * costs[0], costs
 
 
 def infer(server: Server, model: str, asked: bytes) -> rawhttp.Answer:

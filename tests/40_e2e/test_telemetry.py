@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tritonclient.grpc as grpcclient
 from harness import ports, rawgrpc, rawhttp
 from harness.ensembles import chain
 from harness.repository import Repository
@@ -198,6 +199,16 @@ def test_settings_are_told(repository: Repository, collector: Collector) -> None
         assert rawhttp.get(server.http, "/v2/trace/setting").json() == expected
 
 
+def test_a_setting_that_is_given_twice(repository: Repository, collector: Collector) -> None:
+    """In JSON, where a key has one place, an array; over gRPC a setting has a list of values anyway."""
+    with Nereid(repository.path, _options(collector.port, "opentelemetry,resource=a=1", "opentelemetry,resource=b=2")) as server:
+        text = rawhttp.get(server.http, "/v2/trace/setting").body.decode()
+        pairs: list[tuple[str, object]] = json.JSONDecoder(object_pairs_hook=list).decode(text)
+        assert [value for key, value in pairs if key == "resource"] == [["a=1", "b=2"]]
+        with grpcclient.InferenceServerClient(server.grpc) as client:
+            assert list(client.get_trace_settings().settings["resource"].value) == ["a=1", "b=2"]
+
+
 def test_what_waits_is_sent_at_the_end(repository: Repository, collector: Collector) -> None:
     with Nereid(repository.path, _options(collector.port, "opentelemetry,bsp_schedule_delay=3600000")) as server:
         for _ in range(3):
@@ -220,7 +231,7 @@ def test_a_queue_too_small_for_a_trace(repository: Repository, collector: Collec
     """Nothing is ever sent; the log says so."""
     with Nereid(repository.path, _options(collector.port, "opentelemetry,bsp_max_queue_size=2")) as server:
         _infer(server)
-        server.process.wait_until(lambda: "3 spans are thrown away: 2 wait for the collector already" in server.process.log(), 60)
+        server.process.wait_until(lambda: "3 spans are thrown away: their traces have more than 2 each" in server.process.log(), 60)
         assert collector.requests.empty()
 
 

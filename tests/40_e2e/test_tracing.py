@@ -313,6 +313,21 @@ def test_rate_and_count(repository: Repository, tmp_path: Path) -> None:
     assert not file.exists()
 
 
+def test_a_count_that_ran_out_is_in_the_way_of_no_change(repository: Repository, tmp_path: Path) -> None:
+    """To set none is refused all the same, as by the reference."""
+    with Nereid(repository.path, _config(tmp_path / "trace.json")) as server:
+        for where in (ONE, ALL):
+            assert _post(server, where, {"trace_count": "1"})[0] == 200
+            for each in ("one", "two"):
+                _infer(server, each)
+            assert rawhttp.get(server.http, where).json()["trace_count"] == "0"
+            assert _post(server, ALL, {"trace_rate": "5"})[0] == 200
+            assert _post(server, ONE, {"log_frequency": "7"})[0] == 200
+            assert _post(server, ALL, {"trace_count": "0"})[0] == 400
+            assert _post(server, ALL, {"trace_rate": "1"})[0] == 200
+            assert rawhttp.get(server.http, where).json()["trace_count"] == "0"
+
+
 def test_frequency(repository: Repository, tmp_path: Path) -> None:
     """So many traces a file, each with the next number; at the end of the server those that are left."""
     file = tmp_path / "trace.json"

@@ -102,12 +102,10 @@ static void grpc_trace_add(struct trace_told *t, const char *key, const char *te
 static void grpc_trace_add_more(struct trace_told *t, const struct tracing_told *now)
 {
     for (size_t i = 0; i < now->more_count; i++) {
-        bool first = true;
-        for (size_t k = 0; k < i; k++)
-            first &= strcmp(now->more[k].key, now->more[i].key) != 0;
-        for (size_t k = i; first && k < now->more_count; k++)
-            if (strcmp(now->more[k].key, now->more[i].key) == 0)
-                grpc_trace_add(t, now->more[k].key, now->more[k].value);
+        if (!tracing_told_first(now, i))
+            continue;
+        for (size_t k = i; k < now->more_count; k = tracing_told_next(now, k))
+            grpc_trace_add(t, now->more[k].key, now->more[k].value);
     }
 }
 

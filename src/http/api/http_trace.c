@@ -50,6 +50,23 @@ static void http_trace_put(struct strbuf *sb, const char *key, const char *value
     json_out_put(sb, value);
 }
 
+/* The values of a key: an array where it was given more than once. */
+static void http_trace_put_more(struct strbuf *sb, const struct tracing_told *told, size_t i)
+{
+    size_t next = tracing_told_next(told, i);
+    if (next == told->more_count) {
+        http_trace_put(sb, told->more[i].key, told->more[i].value);
+        return;
+    }
+    strbuf_printf(sb, ",\"%s\":[", told->more[i].key);
+    json_out_put(sb, told->more[i].value);
+    for (; next < told->more_count; next = tracing_told_next(told, next)) {
+        strbuf_putc(sb, ',');
+        json_out_put(sb, told->more[next].value);
+    }
+    strbuf_putc(sb, ']');
+}
+
 static void http_trace_tell(struct http_exchange *x, const char *model)
 {
     struct tracing_told told;
@@ -71,7 +88,8 @@ static void http_trace_tell(struct http_exchange *x, const char *model)
     }
     http_trace_put(&sb, "trace_mode", told.mode);
     for (size_t i = 0; i < told.more_count; i++)
-        http_trace_put(&sb, told.more[i].key, told.more[i].value);
+        if (tracing_told_first(&told, i))
+            http_trace_put_more(&sb, &told, i);
     strbuf_putc(&sb, '}');
     size_t len = sb.len;
     http_exchange_text(x, 200, HTTP_JSON, strbuf_take(&sb), len);

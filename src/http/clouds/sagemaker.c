@@ -12,6 +12,7 @@
 #include "http/http_shard.h"
 #include "server/server.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define SIZE_TYPE "application/vnd.sagemaker-triton.binary+json;json-header-size="
@@ -135,6 +136,15 @@ static struct err *sagemaker_admit(const struct http_front *f, const struct http
     return clouds_admit(f, head, &like, ret_max);
 }
 
+/* OOM as a word: not in the name of a classroom. */
+static bool names_oom(const char *message)
+{
+    for (const char *at = message; (at = strstr(at, "OOM")); at++)
+        if ((at == message || !isalpha((unsigned char)at[-1])) && !isalpha((unsigned char)at[3]))
+            return true;
+    return false;
+}
+
 /* How backends say that there is no memory: SageMaker then unloads other models, and tries again.
  * As in the reference, in any message. */
 static bool tells_of_memory(const char *message)
@@ -143,7 +153,6 @@ static bool tells_of_memory(const char *message)
         "out of memory",
         "OUT_OF_MEMORY",
         "OutOfMemory",
-        "OOM",
         "MemoryError",
         "tensor is not initialized",
         "CUDNN_STATUS_NOT_INITIALIZED",
@@ -155,7 +164,7 @@ static bool tells_of_memory(const char *message)
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         if (strcasestr(message, words[i]))
             return true;
-    return false;
+    return names_oom(message);
 }
 
 static uint16_t sagemaker_status(const struct http_exchange *x, const struct err *e)
