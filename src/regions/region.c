@@ -82,8 +82,8 @@ static struct err *region_map(struct region *r, int fd)
         r->name, SHM_GUARD_MAPPINGS);
 }
 
-/* Clients may name memory that is not the server's own. What has a region was looked at already: the
- * list of all mappings, thousands of lines where there are thousands of regions, is not read again. */
+/* Clients may name memory that is not the server's own. What has a region was looked at already:
+ * the list of all mappings is not read again, which has a line a region. */
 static bool region_may_name(const struct shm_named *m)
 {
     LIST_EACH (it, &mapped) {

@@ -87,7 +87,7 @@ struct tracing_told {
 /* tracing_told_first - whether the i-th of `more` is the first that has its key. */
 bool tracing_told_first(const struct tracing_told *told, size_t i);
 
-/* tracing_told_next - the next one behind the i-th that has its key; more_count where there is none. */
+/* tracing_told_next - the next one behind the i-th that has its key; more_count: there is none. */
 size_t tracing_told_next(const struct tracing_told *told, size_t i);
 
 /* tracing_tell - the settings of a model, or with "" those for all. Texts are good as long as t. */
