@@ -35,6 +35,8 @@ def git(*argv: str) -> list[str]:
     done = subprocess.run(["git", *argv], cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
         words = done.stderr.partition("\n")[0]
+        if not (ROOT / ".git").exists():
+            sys.exit("check: this tree is no clone, so nobody knows what changed; `make test` asks everything")
         sys.exit(f"check: git {' '.join(argv)}: {words}; BASE=COMMIT names a commit to compare with, one that this clone has")
     return done.stdout.splitlines()
 
