@@ -157,9 +157,10 @@ static void ensemble_run_finish(struct run *run)
 static void step_responded(struct response *response, void *owner);
 static void step_released(struct request *r, void *owner);
 
-/* Takes the sequence from an input's source. The first input that names a sequence decides. */
-static void take_sequence(const struct request *r, struct step_request *c,
-                          const struct ensemble_value *v, bool *known)
+/* Takes the sequence from an input's source. The first input that names a sequence decides. Its id
+ * is copied: the source may go before the step's response, which belongs to the sequence too. */
+static void take_sequence(struct request *r, struct step_request *c, const struct ensemble_value *v,
+                          bool *known)
 {
     if (!v->source)
         return;
@@ -169,8 +170,12 @@ static void take_sequence(const struct request *r, struct step_request *c,
         LOG_ERROR("model '%s': inputs of one step come from different sequences; that of the first "
                   "is used",
                   r->config->name);
-    if (!*known)
+    if (!*known) {
         c->sequence = *s;
+        if (s->correlation_string)
+            c->sequence.correlation_string =
+                arena_strndup(&r->arena, s->correlation_string, strlen(s->correlation_string));
+    }
     *known = true;
 }
 

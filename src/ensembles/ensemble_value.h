@@ -14,7 +14,7 @@ struct request;
 struct response;
 
 /* The sequence that a response belongs to: the one of its own request, unless the response's
- * parameters name another one. Strings lie in the request or in the response. */
+ * parameters name another one. The string lies in the arena of the request or of the response. */
 struct ensemble_sequence {
     uint64_t correlation_id;
     const char *correlation_string; /* NULL = numeric id */

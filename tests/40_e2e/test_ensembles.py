@@ -57,6 +57,10 @@ ENSEMBLES = [
     ),
     Ensemble("fails", [Step("gather", {"index": "IN"}, {"y": "OUT"})], types={"IN": ("INT64", "1"), "OUT": ("FP32", "1")}, max_batch_size=8),
     chain("full", ["id_batch", "id_full"], max_batch_size=1),
+    Ensemble(
+        "deep",
+        [Step("two", {"IN": "IN"}, {"OUT": "a"}), *(Step("id", {"INPUT0": x}, {"OUTPUT0": y}) for x, y in (("a", "b"), ("b", "c"), ("c", "OUT")))],
+    ),
     chain("late", ["id_batch", "id_late"], max_batch_size=1),
     chain("reshaped", ["id_reshaped", "id"], dims="4"),
 ]
@@ -223,6 +227,15 @@ QUESTIONS = [
 def test_both_say_the_same(question: Http, ours: Server, theirs: Server) -> None:
     """MC-130, PB-137, PB-138, PB-139, PB-141, PB-144, PB-145, PB-146, PB-147, X-13."""
     assert compare(question, ours, theirs) == []
+
+
+@pytest.mark.onnx
+def test_a_named_sequence_through_an_ensemble_within(ours: Server) -> None:
+    """Its answer names the sequence, which the steps behind it pass on when it is long gone. The reference crashes."""
+    for number in range(20):
+        named = {"sequence_id": f"{number}-" + "s" * 60, "sequence_start": True, "sequence_end": True}
+        answer = rawhttp.post(ours.http, "/v2/models/deep/infer", {"inputs": [X], "parameters": named})
+        assert answer.json()["parameters"] == named
 
 
 @pytest.mark.reference
