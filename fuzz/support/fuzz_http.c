@@ -10,6 +10,8 @@
 #include "server/worker.h"
 #include "support/fuzz_server.h"
 
+#include <string.h>
+
 #define FRONTS 4
 
 static struct http_front *fronts[FRONTS]; /* fronts[0] is the inference port, once it is made */
@@ -76,4 +78,11 @@ void fuzz_http_serve_at(struct http_front *front, int fd)
 void fuzz_http_settle(void)
 {
     fuzz_server_settle(open_connections);
+}
+
+void fuzz_http_check(const struct fuzz_client *c)
+{
+    static const uint8_t settings[] = {4, 0, 0, 0, 0, 0}; /* type, flags, stream */
+    CHECK(c->received < sizeof(c->first) || memcmp(c->first, "HTTP/1.1 ", 9) == 0 ||
+          memcmp(c->first + 3, settings, sizeof(settings)) == 0);
 }

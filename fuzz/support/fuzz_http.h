@@ -1,5 +1,6 @@
 #pragma once
 /* The front end for HTTP of the server inside a fuzzer: its connections are given to it. */
+struct fuzz_client;
 struct http_front;
 struct http_service;
 
@@ -16,3 +17,7 @@ void fuzz_http_serve_at(struct http_front *front, int fd);
 
 /* fuzz_http_settle - run turns until no connection is left and no request is under way. */
 void fuzz_http_settle(void);
+
+/* fuzz_http_check - what a client got begins as an answer of HTTP/1.1 does, or with the settings of
+ * HTTP/2, which it may have spoken. */
+void fuzz_http_check(const struct fuzz_client *c);
