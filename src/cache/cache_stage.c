@@ -45,6 +45,7 @@ struct cache_model {
     struct cache_key_model key;
     /* an ensemble: its answers depend on other versions, which its key does not contain */
     bool follows;
+    bool ensemble;     /* a step may be a model whose answers depend on the requests before */
     atomic_bool large; /* relaxed: an answer was too large to copy on a network thread */
 };
 
@@ -130,7 +131,8 @@ static void make_key(struct cache_model *m, const struct serve_version *v, const
     char *config = config_print_json(v->config->proto, &len);
     const char *chosen = chosen_files(v->config->proto);
     struct strbuf own = STRBUF_INIT;
-    m->follows = v->scheduler->follows && !chosen;
+    m->ensemble = v->scheduler->follows;
+    m->follows = m->ensemble && !chosen;
     strbuf_puts(&own, chosen ? chosen : files);
     if (m->follows)
         strbuf_printf(&own, " %" PRIu64, clock_wall_ns());
@@ -346,7 +348,7 @@ static bool lookup(struct cache_ticket *t)
     struct cache_key_model key = m->key;
     if (m->follows)
         cache_key_model_at(&m->key, t->changed, &key);
-    if (!cache_key_make(&key, r, t->key))
+    if ((m->ensemble && request_names_sequence(r)) || !cache_key_make(&key, r, t->key))
         return false;
     t->lookup_start = clock_now_ns();
     struct response *answer = call_lookup(t, m->stage->plugin);

@@ -208,6 +208,12 @@ bool request_add_output(struct request *r, const char *name, size_t name_len);
 /* request_input_bytes - the sum of all inputs. */
 uint64_t request_input_bytes(const struct request *r);
 
+/* request_names_sequence - whether it has a correlation id. */
+static inline bool request_names_sequence(const struct request *r)
+{
+    return r->correlation_id || (r->correlation_string && *r->correlation_string);
+}
+
 /* request_place_output - put the output of this name into memory of the client's.
  * output  borrowed until the request is freed, like data */
 void request_place_output(struct request *r, const char *output, void *data, uint64_t byte_size);

@@ -36,30 +36,37 @@ static bool sequencer_batch_may_wait(const struct sequencer *s, uint32_t ready, 
     return *ret_wake > now;
 }
 
+/* The oldest request of a slot that could run: others go with it as far as they fit, so that no
+ * slot waits for ever for those before it. NULL if there is none. */
+static struct request *oldest_in(struct sequencer *s, struct sequencer_instance *i,
+                                 uint32_t *ret_ready)
+{
+    struct request *oldest = NULL;
+    *ret_ready = 0;
+    for (uint32_t k = 0; k < i->used; k++) {
+        struct request *r = ready_in(s, i, k);
+        *ret_ready += r != NULL;
+        if (r && (!oldest || r->times.queue_start < oldest->times.queue_start))
+            oldest = r;
+    }
+    return oldest;
+}
+
 size_t sequencer_batch_direct(struct sequencer *s, struct sequencer_instance *i, time_ns now,
                               struct request **out, time_ns *ret_wake)
 {
     *ret_wake = TIME_NEVER;
     if (!i->ready)
         return 0;
-    struct request *first = NULL;
-    uint32_t ready = 0;
-    uint32_t end = 0;
-    time_ns oldest = TIME_NEVER;
+    uint32_t ready, end = 0;
+    const struct request *first = oldest_in(s, i, &ready);
+    if (!first || sequencer_batch_may_wait(s, ready, first->times.queue_start, now, ret_wake))
+        return 0;
     for (uint32_t k = 0; k < i->used; k++) {
-        struct request *r = ready_in(s, i, k);
-        if (!r)
-            continue;
-        if (!first)
-            first = r;
-        if (r->times.queue_start < oldest)
-            oldest = r->times.queue_start;
-        ready++;
-        if (sequencer_batch_fits(s, first, r))
+        const struct request *r = i->sequences[k] ? sequencer_first(i->sequences[k]) : NULL;
+        if (r && sequencer_batch_fits(s, first, r))
             end = k + 1;
     }
-    if (!first || sequencer_batch_may_wait(s, ready, oldest, now, ret_wake))
-        return 0;
     if (!out)
         return end;
     for (uint32_t k = 0; k < end; k++) {

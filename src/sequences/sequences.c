@@ -118,11 +118,6 @@ void sequences_free(struct sequences *s)
 
 /* -- accepting requests -- */
 
-static bool has_id(const struct request *r)
-{
-    return r->correlation_id || (r->correlation_string && *r->correlation_string);
-}
-
 static struct err *sequences_admit(struct serve_version *v, struct request *r)
 {
     if (r->batch_size > 1)
@@ -130,7 +125,7 @@ static struct err *sequences_admit(struct serve_version *v, struct request *r)
                        "inference request to model '%s' must specify batch-size 1 due to "
                        "requirements of sequence batcher",
                        v->name);
-    if (has_id(r))
+    if (request_names_sequence(r))
         return NULL;
     if (!sequences_of(v)->iterative)
         return err_new(STATUS_INVALID_ARG,

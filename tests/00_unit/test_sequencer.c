@@ -163,6 +163,28 @@ static void direct_does_not_mix_shapes(void **state)
     rig_end(&rig);
 }
 
+/* A slot whose requests do not fit the others' has its turn, however many those have. */
+static void direct_takes_the_oldest(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_begin(&rig, (struct sequencer_config){.max_batch_size = 4});
+    struct request *first = push(&rig, 1, 1, START);
+    struct request *odd = make(&rig, 2, START, 5);
+    first->times.queue_start = 1;
+    odd->times.queue_start = 2;
+    assert_int_equal(sequencer_push(rig.s, 2, odd), SEQUENCER_PUSH_OK);
+    push(&rig, 3, 1, 0)->times.queue_start = 3;
+    assert_int_equal(take(&rig, 0, 3), 1);
+    release(&rig, 3, 1);
+    assert_int_equal(take(&rig, 0, 4), 2);
+    assert_true(rig.out[0] == NULL && rig.out[1] == odd);
+    release(&rig, 4, 2);
+    assert_int_equal(take(&rig, 0, 5), 1);
+    release(&rig, 5, 1);
+    rig_end(&rig);
+}
+
 /* minimum_slot_utilization: half of the four slots, or 100 us. */
 static void direct_waits_for_more(void **state)
 {
@@ -445,8 +467,8 @@ static void again_and_again(void **state)
 }
 
 UNIT_MAIN(UNIT(direct_keeps_the_slot), UNIT(backlog_follows), UNIT(direct_does_not_mix_shapes),
-          UNIT(direct_waits_for_more), UNIT(oldest_takes_one_of_each),
-          UNIT(oldest_waits_for_preferred), UNIT(unknown_and_conflicting),
-          UNIT(ids_differ_in_every_bit), UNIT(idle_sequences_end), UNIT(idle_by_default),
-          UNIT(timeouts_end_sequences), UNIT(cancelling_ends_a_sequence),
+          UNIT(direct_takes_the_oldest), UNIT(direct_waits_for_more),
+          UNIT(oldest_takes_one_of_each), UNIT(oldest_waits_for_preferred),
+          UNIT(unknown_and_conflicting), UNIT(ids_differ_in_every_bit), UNIT(idle_sequences_end),
+          UNIT(idle_by_default), UNIT(timeouts_end_sequences), UNIT(cancelling_ends_a_sequence),
           UNIT(instances_come_and_go), UNIT(who_leaves_is_not_forgotten), UNIT(again_and_again))

@@ -234,6 +234,22 @@ def test_an_ensemble(cached: Server) -> None:
 
 
 @ours_only
+def test_an_ensemble_keeps_nothing_of_a_sequence(which: str, reference_cache: Path, tmp_path: Path) -> None:
+    """A step may be a model with a state: it gets every request of its sequence. Requests without a sequence are kept as ever."""
+    repository = Repository(tmp_path / "models")
+    asks.write_models(repository)
+    options = {"cache-config": f"local,size={SIZE}", "cache-directory": str(directory(which, reference_cache))}
+    with KINDS["nereid"](repository.path, options) as server:
+        for parameters in ({"sequence_id": 5}, {"sequence_id": "five"}, {}):
+            body = {"inputs": [asks.tensor([1, 2])], "parameters": parameters}
+            for _ in range(3):
+                assert rawhttp.post(server.http, "/v2/models/chain/infer", body).status == 200
+        # Counted behind the answer, see test_an_ensemble.
+        server.process.wait_for(lambda: [asks.counts(server, model)["success"] for model in ("chain", "plain")], [9, 7])
+        assert asks.counts(server, "chain")["cache_hit"] == 2
+
+
+@ours_only
 def test_an_ensemble_follows_its_steps(which: str, reference_cache: Path, tmp_path: Path) -> None:
     """A step that is loaded anew: what the ensemble answered before is not given any more, what it answers then is at once."""
     repository = Repository(tmp_path / "models")
