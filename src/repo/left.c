@@ -33,12 +33,12 @@ void left_busy(struct repo *r, struct repo_left *ret)
         for (size_t k = 0; k < m->version_count; k++)
             if (m->versions[k].version)
                 add_busy(ret, m->title, m->versions[k].number,
-                         version_pins(m->versions[k].version));
+                         version_requests(m->versions[k].version));
     }
     LIST_EACH (node, &r->leaving) {
         const struct repo_retired *old = LIST_ITEM(node, struct repo_retired, all);
         if (old->shown && !old->finishing)
-            add_busy(ret, old->model->title, old->number, version_pins(old->version));
+            add_busy(ret, old->model->title, old->number, version_requests(old->version));
     }
     mutex_unlock(&r->lock);
 }

@@ -25,6 +25,7 @@
 static void finish_instances(struct repo *r, struct repo_retired *old)
 {
     instances_free(&old->left);
+    atomic_fetch_sub_explicit(&old->version->parting, 1, memory_order_relaxed);
     version_unpin(old->version);
     mutex_lock(&r->lock);
     old->model->retiring--;
@@ -74,7 +75,7 @@ static void retire_tell(struct repo_retired *old)
     if (old->told || clock_now_ns() - old->since < TELL_AFTER)
         return;
     old->told = true;
-    long count = version_pins(old->version);
+    long count = version_requests(old->version);
     LOG_WARN("unloading '%s' version %" PRId64 " waits for %ld request%s, each of them without a "
              "final response, or kept by backend '%s', or by a response or response factory of its",
              old->model->title, old->number, count, count == 1 ? "" : "s", backend_name(old));
@@ -97,7 +98,7 @@ void retire_say_left(struct repo *r)
     mutex_lock(&r->lock);
     while ((old = next_left(r))) {
         struct strbuf line = STRBUF_INIT;
-        long count = old->finishing ? 0 : version_pins(old->version);
+        long count = old->finishing ? 0 : version_requests(old->version);
         strbuf_printf(&line, "'%s' version %" PRId64 " is not unloaded: backend '%s' ",
                       old->model->title, old->number, backend_name(old));
         if (old->finishing)
@@ -118,8 +119,10 @@ static bool retire_is_over(struct repo_retired *old)
     if (old->only_some)
         return instances_idle(old->version, &old->left);
     bool over = version_drained(old->version);
-    if (!over)
+    if (!over) {
+        version_part(old->version);
         retire_tell(old);
+    }
     return over;
 }
 
@@ -305,6 +308,7 @@ void retire_instances(struct repo *r, struct repo_model *m, struct serve_version
         .repo = r, .model = m, .number = v->number, .version = v, .only_some = true, .left = *left};
     *left = (struct instances){0};
     version_pin(v);
+    atomic_fetch_add_explicit(&v->parting, 1, memory_order_relaxed);
     m->retiring++;
     m->parting++;
     retire_hand_over(r, old);

@@ -251,6 +251,7 @@ struct request *sequencer_pop(struct sequencer *s, struct sequence *q)
     sequencer_detach(s, q, r);
     list_remove(&q->candidate);
     q->in_flight++;
+    s->taken++;
     if (r->states)
         state_enter(r, &q->states);
     if (q->over && !s->oldest)
@@ -393,6 +394,7 @@ void sequencer_released(struct sequencer *s, time_ns now, struct request *r, boo
     struct sequence *q = sequencer_of(r);
     r->slots[REQUEST_SLOT_SEQUENCE] = NULL;
     q->in_flight--;
+    s->taken--;
     if (ends)
         sequencer_forget(s, q);
     if (!q->instance && q->over) { /* another sequence already has its slot */
@@ -420,6 +422,7 @@ void sequencer_again(struct sequencer *s, time_ns now, struct request *r)
     list_insert_before(q->queue.next, &r->queue_node);
     change_depth(s, 1);
     q->in_flight--;
+    s->taken--;
     make_candidate(s, q);
 }
 
@@ -475,6 +478,11 @@ static void drain_all(struct sequencer *s, struct list *sequences)
         sequencer_abort(s, LIST_ITEM(sequences->next, struct sequence, node), false);
 }
 
+void sequencer_close(struct sequencer *s)
+{
+    drain_all(s, &s->idlers);
+}
+
 size_t sequencer_drain(struct sequencer *s, struct list *ret_list)
 {
     drain_all(s, &s->backlog);
@@ -498,6 +506,11 @@ size_t sequencer_most(const struct sequencer *s, const struct sequencer_instance
 size_t sequencer_depth(const struct sequencer *s)
 {
     return atomic_load_explicit(&s->depth, memory_order_relaxed);
+}
+
+size_t sequencer_taken(const struct sequencer *s)
+{
+    return s->taken;
 }
 
 static time_ns older(time_ns than, const struct sequence *q)

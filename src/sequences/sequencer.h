@@ -123,6 +123,10 @@ void sequencer_released(struct sequencer *s, time_ns now, struct request *r, boo
  * of its sequence's queue. If the sequence has ended meanwhile, the request is dropped. */
 void sequencer_again(struct sequencer *s, time_ns now, struct request *r);
 
+/* sequencer_close - no further request will come: end the sequences that are idle, which have no
+ * END to wait for. Those of the backlog get their slots. */
+void sequencer_close(struct sequencer *s);
+
 /* sequencer_expire - hand out the requests that will not run, appended by queue_node. Answer
  * each with CANCELLED if request->cancelled is set, else with UNAVAILABLE "timeout of the
  * corresponding sequence has been expired".
@@ -138,6 +142,9 @@ time_ns sequencer_next_deadline(const struct sequencer *s);
 bool sequencer_remove(struct sequencer *s, struct request *r);
 size_t sequencer_drain(struct sequencer *s, struct list *ret_list);
 size_t sequencer_depth(const struct sequencer *s);
+
+/* sequencer_taken - requests that were taken and not released yet. */
+size_t sequencer_taken(const struct sequencer *s);
 
 /* sequencer_oldest - the queue_start of the request that waits longest; TIME_NEVER if none
  * waits. Looks at every sequence that holds a slot. */

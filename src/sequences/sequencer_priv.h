@@ -51,6 +51,7 @@ struct sequencer {
     struct batch_match match;
     uint32_t limit; /* slots per instance */
     time_ns idle;
+    size_t taken; /* in flight, of all sequences */
     float min_utilization;
     struct list instances;
     void *by_id; /* tsearch tree of the known sequences */

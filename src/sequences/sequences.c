@@ -398,6 +398,15 @@ static time_ns sequences_oldest(const struct scheduler *s)
     return sequencer_oldest(sequences_queue(s));
 }
 
+static void sequences_part(struct scheduler *s, size_t requests)
+{
+    struct sequencer *queue = sequences_queue(s);
+    if (sequencer_depth(queue) + sequencer_taken(queue) < requests)
+        return; /* some are on their way here, or fill gaps */
+    sequencer_close(queue);
+    follow_up(s->version);
+}
+
 static void sequences_join(struct scheduler *s, struct runner *r)
 {
     if (!r->seat)
@@ -445,6 +454,7 @@ static const struct scheduler_ops sequences_ops = {
     .drain = sequences_drain,
     .depth = sequences_depth,
     .oldest = sequences_oldest,
+    .part = sequences_part,
     .report = sequences_report,
     .join = sequences_join,
     .leave = sequences_leave,

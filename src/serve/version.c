@@ -133,6 +133,22 @@ long version_pins(struct serve_version *v)
     return (long)(pinned - unpinned);
 }
 
+long version_requests(struct serve_version *v)
+{
+    return version_pins(v) - (long)atomic_load_explicit(&v->parting, memory_order_relaxed);
+}
+
+void version_part(struct serve_version *v)
+{
+    struct scheduler *s = v->scheduler;
+    long requests = version_requests(v);
+    if (!s->ops.part || requests < 0)
+        return;
+    mutex_lock(&v->lock);
+    s->ops.part(s, (size_t)requests);
+    mutex_unlock(&v->lock);
+}
+
 bool version_drained(struct serve_version *v)
 {
     return version_pins(v) == 0;

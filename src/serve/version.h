@@ -53,6 +53,8 @@ struct serve_version {
      * does */
     time_ns timed_until;
     bool stopping;
+    /* pins that are no requests, but sets of instances that leave; relaxed: it only counts */
+    atomic_uint parting;
     struct deadline *deadline; /* owned; see serve/deadline.h */
 
     struct {
@@ -110,8 +112,14 @@ void version_drain(struct serve_version *v);
  * snapshot that contains it. */
 bool version_drained(struct serve_version *v);
 
-/* version_pins - the number of pins. It is exact once nothing can take a new pin. */
+/* version_pins - the number of pins. It is exact once nothing can take a new pin.
+ * version_requests - the same without those for instances that leave: requests. */
 long version_pins(struct serve_version *v);
+long version_requests(struct serve_version *v);
+
+/* version_part - v is unpublished and not drained: nothing in it is to wait for requests that will
+ * not come. */
+void version_part(struct serve_version *v);
 
 /* version_free - end the instance threads, finalise instances and model. v must be drained, or
  * was never published. NULL is fine. Blocks. */

@@ -330,6 +330,30 @@ static void idle_sequences_end(void **state)
 }
 
 /* PB-135: The default is a second. */
+/* No further request will come: who is idle ends, who waits has the slot, who runs goes on. */
+static void closing_ends_the_idle(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_begin(&rig, (struct sequencer_config){.max_batch_size = 1});
+    push(&rig, 1, 1, START);
+    struct request *waits = push(&rig, 2, 2, START);
+    assert_int_equal(take(&rig, 0, 2), 1);
+    assert_int_equal(sequencer_taken(rig.s), 1);
+    sequencer_close(rig.s);
+    assert_int_equal(sequencer_sequences(rig.s), 2); /* the first one runs */
+    release(&rig, 3, 1);
+    assert_int_equal(sequencer_taken(rig.s), 0);
+    assert_int_equal(take(&rig, 0, 3), 0);
+    sequencer_close(rig.s);
+    assert_int_equal(take(&rig, 0, 4), 1);
+    assert_true(rig.out[0] == waits);
+    release(&rig, 4, 1);
+    sequencer_close(rig.s);
+    assert_int_equal(sequencer_sequences(rig.s), 0);
+    rig_end(&rig);
+}
+
 static void idle_by_default(void **state)
 {
     (void)state;
@@ -470,5 +494,6 @@ UNIT_MAIN(UNIT(direct_keeps_the_slot), UNIT(backlog_follows), UNIT(direct_does_n
           UNIT(direct_takes_the_oldest), UNIT(direct_waits_for_more),
           UNIT(oldest_takes_one_of_each), UNIT(oldest_waits_for_preferred),
           UNIT(unknown_and_conflicting), UNIT(ids_differ_in_every_bit), UNIT(idle_sequences_end),
-          UNIT(idle_by_default), UNIT(timeouts_end_sequences), UNIT(cancelling_ends_a_sequence),
-          UNIT(instances_come_and_go), UNIT(who_leaves_is_not_forgotten), UNIT(again_and_again))
+          UNIT(closing_ends_the_idle), UNIT(idle_by_default), UNIT(timeouts_end_sequences),
+          UNIT(cancelling_ends_a_sequence), UNIT(instances_come_and_go),
+          UNIT(who_leaves_is_not_forgotten), UNIT(again_and_again))

@@ -389,3 +389,46 @@ def test_many_sequences_under_load(repository: Path) -> None:
                 assert struct.unpack("<Q", reply.infer_response.raw_output_contents[4])[0] == id
                 seen[id].append(step)
             assert all(order == list(steps) for order in seen.values()), model
+
+
+@pytest.fixture
+def unloading(tmp_path: Path) -> Iterator[tuple[Server, Repository]]:
+    """A server that loads what it is told, with a model "s" of two instances, for two sequences that never end."""
+    made = Repository(tmp_path / "models")
+    _model(made, "s", batch=1, count=2, idle_us=3_600_000_000)
+    with Nereid(made.path, {"model-control-mode": "explicit", "load-model": "s", "exit-timeout-secs": "60"}) as server:
+        for number in (1, 2):
+            assert _ask(server, "s", (1, 1), sequence_id=number, sequence_start=True).status == 200
+        yield server, made
+
+
+def _unloads(server: Server) -> None:
+    """At once, and with nobody blamed."""
+    assert rawhttp.post(server.http, "/v2/repository/models/s/unload", {}).status == 200
+    server.process.wait_for(lambda: rawhttp.post(server.http, "/v2/repository/index", {}).json()[0]["state"], "UNAVAILABLE", 30)
+    assert "waits for" not in server.process.log()
+
+
+def test_an_idle_sequence_holds_no_model_that_leaves(unloading: tuple[Server, Repository]) -> None:
+    """Of a model whose instances became fewer, one with a sequence that nobody goes on with: who holds only that waits for nobody."""
+    server, made = unloading
+    _model(made, "s", batch=1, count=1, idle_us=3_600_000_000)
+    assert rawhttp.post(server.http, "/v2/repository/models/s/load", {}).status == 200
+    for number in (1, 2):
+        assert _ask(server, "s", (1, 1), sequence_id=number).status == 200  # as long as it serves
+    _unloads(server)
+    assert server.stop() < 30
+
+
+def test_who_waits_for_a_slot_has_it_when_the_model_leaves(unloading: tuple[Server, Repository]) -> None:
+    """The sequences that have the slots cannot be ended by anybody then."""
+    server, _ = unloading
+
+    def queued() -> float:
+        return metrics.scrape(server.metrics)["nv_inference_pending_request_count"].value(model="s")
+
+    with rawgrpc.Channel(server.grpc) as channel:
+        waiting = _later(channel, _request("s", 3, start=True))
+        server.process.wait_for(queued, 1)
+        _unloads(server)
+        waiting.result()
