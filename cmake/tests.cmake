@@ -131,7 +131,7 @@ foreach(file IN LISTS files)
 endforeach()
 
 # Those of GPUs find the stand-in in the place of the driver.
-foreach(test 00_unit.test_gpu 00_unit.test_gpu_memory 10_inprocess.test_gpus)
+foreach(test 00_unit.test_gpu 00_unit.test_gpu_memory 00_unit.test_region_cuda 10_inprocess.test_gpus)
     if(TEST ${test})
         set_tests_properties(${test} PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${standin_folder}")
     endif()

@@ -54,7 +54,7 @@ static void prepare(void)
 /* Nobody uses a region, so all can go, and nothing stays mapped. */
 static void forget_all(void)
 {
-    struct err *e = regions_unregister(on, (struct regions_name){"", 0});
+    struct err *e = regions_unregister(on, REGION_SYSTEM, (struct regions_name){"", 0});
     CHECK(!e && region_mapped_bytes() == 0);
 }
 

@@ -365,8 +365,9 @@ TRITONBACKEND_RequestOutputBufferProperties(TRITONBACKEND_Request *request, cons
         return HANDLE_BROKEN(TOKEN_REQUEST, request);
     if (r->allocator)
         return handle_error(allocator_query(r, name, byte_size, memory_type, memory_type_id));
-    *memory_type = TRITONSERVER_MEMORY_CPU;
-    *memory_type_id = 0;
+    const struct request_place *p = name ? request_place_of(r, name) : NULL;
+    *memory_type = p ? (TRITONSERVER_MemoryType)p->memory.memory : TRITONSERVER_MEMORY_CPU;
+    *memory_type_id = p ? p->memory.device : 0;
     return NULL;
 }
 

@@ -1,6 +1,5 @@
 #include "ensembles/ensemble_value.h"
 
-#include "gpu/gpu_copy.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
@@ -164,15 +163,10 @@ static struct err *ensemble_value_fill(struct response *to, struct tensor_output
         return NULL;
     }
     struct err *e = response_output_memory(to, o, v->byte_size);
-    struct gpu_copy_place at = {.data = o->data, .memory = o->memory, .device = o->device};
+    uint64_t at = 0;
     for (uint32_t i = 0; !e && i < v->piece_count; i++) {
-        const struct tensor_piece *p = &v->pieces[i];
-        e = gpu_copy(at,
-                     (struct gpu_copy_place){.data = (void *)(uintptr_t)p->data,
-                                             .memory = p->memory,
-                                             .device = p->device},
-                     p->size);
-        at.data = (char *)at.data + p->size;
+        e = response_output_write(o, at, &v->pieces[i]);
+        at += v->pieces[i].size;
     }
     return e;
 }

@@ -3,7 +3,7 @@
 #include "gpu/gpu_copy.h"
 #include "infer/request.h"
 
-static struct gpu_copy_place on_host_place_of(const struct tensor_piece *p)
+struct gpu_copy_place on_host_place_of(const struct tensor_piece *p)
 {
     return (struct gpu_copy_place){
         .data = (void *)(uintptr_t)p->data, .memory = p->memory, .device = p->device};

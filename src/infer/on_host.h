@@ -6,9 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct gpu_copy_place;
 struct request;
 struct tensor_input;
 struct tensor_piece;
+
+/* on_host_place_of - a piece as one end of a copy. */
+struct gpu_copy_place on_host_place_of(const struct tensor_piece *p);
 
 /* on_host_is - true if every byte of an input is in host memory. */
 bool on_host_is(const struct tensor_input *in);

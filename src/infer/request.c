@@ -115,12 +115,21 @@ bool request_add_output(struct request *r, const char *name, size_t name_len)
     return true;
 }
 
-void request_place_output(struct request *r, const char *output, void *data, uint64_t byte_size)
+void request_place_output(struct request *r, const char *output, const char *region,
+                          const struct tensor_piece *memory)
 {
     struct request_place *p = arena_alloc(&r->arena, sizeof(*p));
     *p = (struct request_place){
-        .next = r->places, .output = output, .data = data, .byte_size = byte_size};
+        .next = r->places, .output = output, .region = region, .memory = *memory};
     r->places = p;
+}
+
+const struct request_place *request_place_of(const struct request *r, const char *output)
+{
+    const struct request_place *p = r->places;
+    while (p && strcmp(p->output, output) != 0)
+        p = p->next;
+    return p;
 }
 
 static void request_drop_kept(void *buf)

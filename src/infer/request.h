@@ -88,12 +88,12 @@ struct request_spent {
     _Atomic(uint64_t) output_ns;
 };
 
-/* Where a client wants an output: in memory of its own, which is mapped here. */
+/* Where a client wants an output: in memory of its own, which is mapped here, or open on a GPU. */
 struct request_place {
     struct request_place *next;
     const char *output;
-    void *data; /* not aligned; lives as long as the request */
-    uint64_t byte_size;
+    const char *region;         /* the client's name of the memory, for errors */
+    struct tensor_piece memory; /* not aligned; lives as long as the request */
 };
 
 /* Times of a request; monotonic ns, 0 = not reached yet. */
@@ -215,8 +215,11 @@ static inline bool request_names_sequence(const struct request *r)
 }
 
 /* request_place_output - put the output of this name into memory of the client's.
- * output  borrowed until the request is freed, like data */
-void request_place_output(struct request *r, const char *output, void *data, uint64_t byte_size);
+ * output, region  borrowed until the request is freed, like the memory
+ * request_place_of - where it is to be put; NULL = the client does not say. */
+void request_place_output(struct request *r, const char *output, const char *region,
+                          const struct tensor_piece *memory);
+const struct request_place *request_place_of(const struct request *r, const char *output);
 
 /* request_keep - n bytes that live as long as the request, aligned to 64. Large ones are charged
  * to the budget.

@@ -2,9 +2,11 @@
 
 #include "base/check.h"
 #include "base/slab.h"
+#include "gpu/gpu_copy.h"
 #include "gpu/gpu_memory.h"
 #include "infer/allocator.h"
 #include "infer/first_response.h"
+#include "infer/on_host.h"
 #include "infer/request.h"
 #include "infer/trace.h"
 #include "model/config.h"
@@ -200,53 +202,77 @@ struct err *response_output_buffer_for_backend(struct response *r, struct tensor
     return e;
 }
 
-static const struct request_place *wanted_place(const struct response *r,
-                                                const struct tensor_output *output)
-{
-    const struct request_place *p = r->request->places;
-    while (p && strcmp(p->output, output->name) != 0)
-        p = p->next;
-    return p;
-}
-
 bool response_output_is_given(const struct response *r, const struct tensor_output *output)
 {
-    return r->request->allocator || wanted_place(r, output);
+    return r->request->allocator || request_place_of(r->request, output->name);
 }
 
-static struct err *put_in_place(struct tensor_output *output, const struct request_place *p,
-                                uint64_t byte_size)
+static void lie_in_place(struct tensor_output *output, const struct request_place *p)
 {
-    if (byte_size > p->byte_size)
+    output->data = (void *)(uintptr_t)p->memory.data;
+    output->memory = p->memory.memory;
+    output->device = p->memory.device;
+}
+
+/* Whoever cannot reach the client's memory gets memory of the host: bring_to_places. */
+static struct err *put_in_place(struct response *r, struct tensor_output *output,
+                                const struct request_place *p, uint64_t byte_size, bool reaches)
+{
+    if (byte_size > p->memory.size)
         return err_new(STATUS_INTERNAL,
                        "shared memory size specified with the request for output '%s' (%" PRIu64
                        " bytes) should be at least %" PRIu64 " bytes to hold the results",
-                       output->name, p->byte_size, byte_size);
-    output->data = p->data;
+                       output->name, p->memory.size, byte_size);
+    if (!reaches) {
+        struct err *e = response_output_buffer_for_backend(r, output, byte_size);
+        if (e)
+            return e;
+    } else {
+        lie_in_place(output, p);
+    }
     output->byte_size = byte_size;
-    output->placed = true;
+    output->placed = p;
     return NULL;
-}
-
-/* Memory that is given; false where it is not. */
-static bool take_given(struct response *r, struct tensor_output *output, uint64_t byte_size,
-                       enum buf_memory memory, int64_t device, struct err **ret)
-{
-    const struct request_place *p = wanted_place(r, output);
-    if (r->request->allocator)
-        *ret = allocator_output(r, output, byte_size, (TRITONSERVER_MemoryType)memory, device);
-    else if (p)
-        *ret = put_in_place(output, p, byte_size);
-    return r->request->allocator || p;
 }
 
 struct err *response_output_memory(struct response *r, struct tensor_output *output,
                                    uint64_t byte_size)
 {
+    const struct request_place *p = request_place_of(r->request, output->name);
+    if (r->request->allocator)
+        return allocator_output(r, output, byte_size, TRITONSERVER_MEMORY_CPU, 0);
+    return p ? put_in_place(r, output, p, byte_size, true)
+             : response_output_buffer(r, output, byte_size);
+}
+
+struct err *response_output_write(struct tensor_output *output, uint64_t offset,
+                                  const struct tensor_piece *from)
+{
+    if (!from->size)
+        return NULL;
+    struct gpu_copy_place to = {
+        .data = (char *)output->data + offset, .memory = output->memory, .device = output->device};
+    struct err *e = gpu_copy(to, on_host_place_of(from), from->size);
+    return output->placed ? err_wrap(e, "output '%s' in shared memory region '%s'", output->name,
+                                     output->placed->region)
+                          : err_wrap(e, "output '%s'", output->name);
+}
+
+/* Puts outputs where the client wants them that the backend could not put there itself. */
+static struct err *bring_to_places(struct response *r)
+{
     struct err *e = NULL;
-    return take_given(r, output, byte_size, BUF_MEMORY_CPU, 0, &e)
-               ? e
-               : response_output_buffer(r, output, byte_size);
+    for (struct tensor_output *o = r->outputs; !e && o; o = o->next) {
+        if (!o->placed || o->memory == o->placed->memory.memory)
+            continue;
+        struct tensor_piece from = {
+            .data = o->data, .size = o->byte_size, .memory = o->memory, .device = o->device};
+        lie_in_place(o, o->placed);
+        e = response_output_write(o, 0, &from);
+        buf_unref(o->buf);
+        o->buf = NULL;
+    }
+    return e;
 }
 
 /* The output of a step of an ensemble is for the next step, so it may stay on the GPU. Answers of
@@ -272,10 +298,15 @@ struct err *response_output_memory_for_backend(struct response *r, struct tensor
                                                uint64_t byte_size, enum buf_memory memory,
                                                int64_t device)
 {
-    struct err *e = NULL;
-    if (take_given(r, output, byte_size, memory, device, &e) ||
-        (memory == BUF_MEMORY_GPU && stays_on_gpu(r, output, byte_size, device)))
-        return e;
+    const struct request_place *p = request_place_of(r->request, output->name);
+    if (r->request->allocator)
+        return allocator_output(r, output, byte_size, (TRITONSERVER_MemoryType)memory, device);
+    if (p)
+        return put_in_place(r, output, p, byte_size,
+                            p->memory.memory != BUF_MEMORY_GPU ||
+                                (memory == BUF_MEMORY_GPU && device == p->memory.device));
+    if (memory == BUF_MEMORY_GPU && stays_on_gpu(r, output, byte_size, device))
+        return NULL;
     return response_output_buffer_for_backend(r, output, byte_size);
 }
 
@@ -327,6 +358,8 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
     r->mail.next = NULL;
     if (r->request->trace)
         trace_outputs(r, TRITONSERVER_TRACE_TENSOR_BACKEND_OUTPUT);
+    if (r->request->places && !r->error)
+        r->error = bring_to_places(r);
     if (r->request->hold)
         r->request->hold(r);
     else

@@ -90,22 +90,31 @@ struct err *response_output_buffer_for_backend(struct response *r, struct tensor
  * of the C API has an allocator, or the client wants the output in memory of its own. */
 bool response_output_is_given(const struct response *r, const struct tensor_output *output);
 
-/* response_output_memory - memory for an output, wherever it must lie. Memory of the client's is
- * not aligned, and its bytes can change at any time.
+/* response_output_memory - memory for an output, wherever it must lie: also on a GPU. Memory of the
+ * client's is not aligned, and its bytes can change at any time.
  * errors  of response_output_buffer and allocator_output; INTERNAL if the client's memory is too
  *         small */
 struct err *response_output_memory(struct response *r, struct tensor_output *output,
                                    uint64_t byte_size);
 
+/* response_output_write - copy bytes into the memory of an output from an offset on, wherever both
+ * lie. Has ended when it returns.
+ * errors  those of gpu_copy, with the output's name and, if it has one, the region's */
+struct err *response_output_write(struct tensor_output *output, uint64_t offset,
+                                  const struct tensor_piece *from);
+
 /* response_output_memory_for_backend - the same as response_output_buffer_for_backend.
  * memory, device  where the backend would like it; the output tells where it is. Without an
- *                 allocator, only outputs of an ensemble's steps stay on a GPU */
+ *                 allocator, only outputs of an ensemble's steps stay on a GPU, and those that the
+ *                 client wants on that very one; what the client wants there of a backend that does
+ *                 not ask for it is on the host until it is sent */
 struct err *response_output_memory_for_backend(struct response *r, struct tensor_output *output,
                                                uint64_t byte_size, enum buf_memory memory,
                                                int64_t device);
 
 /* response_send - hand the response to the request's owner. The caller must not use r
- * afterwards.
+ * afterwards. Outputs that the client wants on a GPU are copied there before; where that fails,
+ * the response is an error.
  * flags  RESPONSE_FINAL or 0
  * error  owned by the response; NULL = success
  * returns  false: the request already has its final response, and nothing was sent

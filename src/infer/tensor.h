@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct request;
+struct request_place;
 
 /* A run of bytes of a tensor. The owner of the bytes keeps them until the request is released. */
 struct tensor_piece {
@@ -61,5 +62,6 @@ struct tensor_output {
     /* the memory of `data`, owned; NULL if data lies in the response's arena, or in memory of the
      * client's */
     struct buf *buf;
-    bool placed; /* in memory of the client's: the answer describes it without the bytes */
+    /* where the client wants it: the answer describes it without the bytes; NULL = it is sent */
+    const struct request_place *placed;
 };

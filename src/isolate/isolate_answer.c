@@ -42,12 +42,8 @@ static struct err *isolate_answer_copy_in(struct response *r, struct tensor_outp
                                           const void *bytes, uint64_t len)
 {
     struct err *e = response_output_memory(r, o, len);
-    if (!e && len && o->memory == BUF_MEMORY_GPU)
-        return err_new(STATUS_UNSUPPORTED, "output '%s' of an isolated model cannot go to a GPU",
-                       o->name);
-    if (!e && len)
-        memcpy(o->data, bytes, len);
-    return e;
+    struct tensor_piece from = {.data = bytes, .size = len, .memory = BUF_MEMORY_CPU};
+    return e ? e : response_output_write(o, 0, &from);
 }
 
 /* True if every byte of the output is read only once. The process can write to shared memory at

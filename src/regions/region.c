@@ -6,6 +6,7 @@
 #include "os/shm.h"
 #include "os/shm_guard.h"
 #include "os/shm_named.h"
+#include "regions/region_cuda.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,8 +22,9 @@ static _Atomic(uint64_t) mapped_bytes;
  * both end: what is mapped without a guard is the server's own. */
 static struct mutex mapping = MUTEX_INIT(MUTEX_RANK_LEAF);
 
-/* All that are mapped; guarded by `mapping`. */
+/* All that are mapped, and how many are open on GPUs; guarded by `mapping`. */
 static struct list mapped = {&mapped, &mapped};
+static int opened;
 
 uint64_t region_mapped_bytes(void)
 {
@@ -63,6 +65,15 @@ static struct err *take_bytes(uint64_t bytes, uint64_t max_bytes)
                    bytes, there, max_bytes);
 }
 
+static struct err *too_many(const char *name)
+{
+    return err_new(
+        STATUS_UNAVAILABLE,
+        "no room for shared memory region '%s': %d are registered, and that is the most; "
+        "unregister others",
+        name, SHM_GUARD_MAPPINGS);
+}
+
 /* Its bytes were taken; they go with it. */
 static struct err *region_map(struct region *r, int fd)
 {
@@ -73,13 +84,7 @@ static struct err *region_map(struct region *r, int fd)
                        "space%s",
                        r->name, strerrordesc_np(errno));
     r->guard = shm_guard_add(r->base, r->byte_size);
-    if (r->guard >= 0)
-        return NULL;
-    return err_new(
-        STATUS_UNAVAILABLE,
-        "no room for shared memory region '%s': %d are registered, and that is the most; "
-        "unregister others",
-        r->name, SHM_GUARD_MAPPINGS);
+    return r->guard >= 0 ? NULL : too_many(r->name);
 }
 
 /* Clients may name memory that is not the server's own. What has a region was looked at already:
@@ -94,6 +99,18 @@ static bool region_may_name(const struct shm_named *m)
     return !shm_named_is_ours(m);
 }
 
+static struct region *region_new(enum region_kind kind, const char *name, uint64_t byte_size)
+{
+    struct region *r = MEM_NEW(struct region);
+    r->kind = kind;
+    r->name = mem_strdup(name);
+    r->byte_size = byte_size;
+    r->guard = -1;
+    atomic_init(&r->lost, REGION_LOST_UNKNOWN);
+    atomic_init(&r->refs, 1);
+    return r;
+}
+
 /* The caller gives *ret back also where it fails. */
 static struct err *region_make(int fd, const struct shm_named *m, const char *name, const char *key,
                                uint64_t offset, uint64_t byte_size, uint64_t max_bytes,
@@ -102,15 +119,10 @@ static struct err *region_make(int fd, const struct shm_named *m, const char *na
     struct err *e = take_bytes(byte_size, max_bytes);
     if (e)
         return e;
-    struct region *r = MEM_NEW(struct region);
-    r->name = mem_strdup(name);
+    struct region *r = region_new(REGION_SYSTEM, name, byte_size);
     r->key = mem_strdup(key);
     r->memory = *m;
     r->offset = offset;
-    r->byte_size = byte_size;
-    r->guard = -1;
-    atomic_init(&r->lost, REGION_LOST_UNKNOWN);
-    atomic_init(&r->refs, 1);
     list_append(&mapped, &r->node);
     *ret = r;
     return region_map(r, fd);
@@ -145,22 +157,73 @@ struct err *region_open(const char *name, const char *key, uint64_t offset, uint
     return e;
 }
 
+/* A place among those that are open on GPUs. */
+static struct err *region_take_place(const char *name)
+{
+    mutex_lock(&mapping);
+    bool room = opened < SHM_GUARD_MAPPINGS;
+    opened += room;
+    mutex_unlock(&mapping);
+    return room ? NULL : too_many(name);
+}
+
+static void region_give_place(void)
+{
+    mutex_lock(&mapping);
+    opened--;
+    mutex_unlock(&mapping);
+}
+
+struct err *region_open_cuda(const char *name, const struct cuda_ipc_handle *handle, int64_t device,
+                             uint64_t byte_size, uint64_t max_bytes, struct region **ret)
+{
+    struct err *e = region_take_place(name);
+    if (e)
+        return e;
+    uint8_t *base;
+    e = region_cuda_open(name, handle, device, byte_size, &base);
+    if (!e) {
+        e = take_bytes(byte_size, max_bytes);
+        if (e)
+            region_cuda_close(name, device, base);
+    }
+    if (e) {
+        region_give_place();
+        return e;
+    }
+    struct region *r = region_new(REGION_CUDA, name, byte_size);
+    r->base = base;
+    r->device = device;
+    *ret = r;
+    return NULL;
+}
+
 struct region *region_ref(struct region *r)
 {
     atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
     return r;
 }
 
-void region_unref(struct region *r)
+static void region_unmap(struct region *r)
 {
-    if (!r || atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
-        return;
     mutex_lock(&mapping);
     if (r->guard >= 0)
         shm_guard_remove(r->guard);
     shm_unmap(r->base, r->byte_size);
     list_remove(&r->node);
     mutex_unlock(&mapping);
+}
+
+void region_unref(struct region *r)
+{
+    if (!r || atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (r->kind == REGION_CUDA) {
+        region_cuda_close(r->name, r->device, r->base);
+        region_give_place();
+    } else {
+        region_unmap(r);
+    }
     atomic_fetch_sub_explicit(&mapped_bytes, r->byte_size, memory_order_relaxed);
     mem_free(r->name);
     mem_free(r->key);
@@ -181,7 +244,7 @@ static bool region_whole(const struct region *r)
 
 struct err *region_check(struct region *r, const char *when)
 {
-    if (!shm_guard_cut(r->guard))
+    if (r->kind == REGION_CUDA || !shm_guard_cut(r->guard))
         return NULL;
     /* Once: its client may make it long again, and what was lost does not come back. */
     int lost = REGION_LOST_UNKNOWN, found = region_whole(r) ? REGION_LOST_NO_ROOM : REGION_LOST_CUT;

@@ -4,7 +4,6 @@
 #include "base/strbuf.h"
 #include "codec/pb_utf8.h"
 #include "os/mutex.h"
-#include "os/shm_guard.h"
 #include "regions/region.h"
 
 #include <string.h>
@@ -17,6 +16,9 @@ struct regions {
     size_t count;
     size_t room;
 };
+
+/* Of messages, by kind. */
+static const char *const words[] = {[REGION_SYSTEM] = "system", [REGION_CUDA] = "cuda"};
 
 struct regions *regions_new(bool allowed, uint64_t max_bytes)
 {
@@ -123,20 +125,20 @@ static bool is_name_taken(struct regions *s, struct regions_name name)
     return there;
 }
 
-struct err *regions_register(struct regions *s, struct regions_name name, const char *key,
-                             uint64_t offset, uint64_t byte_size)
+static struct err *regions_check_new(struct regions *s, struct regions_name name)
 {
     struct err *e = regions_allowed(s);
     if (!e)
         e = regions_check_name(name);
     if (!e && is_name_taken(s, name))
         e = name_taken(name);
-    if (e)
-        return e;
-    struct region *r = NULL;
-    char *copy = mem_strndup(name.text, name.len);
-    e = region_open(copy, key, offset, byte_size, s->max_bytes, &r);
-    mem_free(copy);
+    return e;
+}
+
+/* Takes over what was opened, and the error if it was not. */
+static struct err *regions_keep(struct regions *s, struct regions_name name, struct region *r,
+                                struct err *e)
+{
     if (!e)
         e = regions_add(s, name, r);
     if (e)
@@ -144,24 +146,46 @@ struct err *regions_register(struct regions *s, struct regions_name name, const 
     return e;
 }
 
-struct err *regions_register_cuda(struct regions *s, struct regions_name name)
+struct err *regions_register(struct regions *s, struct regions_name name, const char *key,
+                             uint64_t offset, uint64_t byte_size)
 {
-    struct err *e = regions_allowed(s);
+    struct err *e = regions_check_new(s, name);
     if (e)
         return e;
-    if (is_name_taken(s, name))
-        return name_taken(name);
-    return err_new(STATUS_INVALID_ARG, "failed to register shared memory region: invalid args");
+    struct region *r = NULL;
+    char *copy = mem_strndup(name.text, name.len);
+    e = region_open(copy, key, offset, byte_size, s->max_bytes, &r);
+    mem_free(copy);
+    return regions_keep(s, name, r, e);
+}
+
+struct err *regions_register_cuda(struct regions *s, struct regions_name name,
+                                  const struct cuda_ipc_handle *handle, int64_t device,
+                                  uint64_t byte_size)
+{
+    struct err *e = regions_check_new(s, name);
+    if (e)
+        return e;
+    struct region *r = NULL;
+    char *copy = mem_strndup(name.text, name.len);
+    e = region_open_cuda(copy, handle, device, byte_size, s->max_bytes, &r);
+    mem_free(copy);
+    return regions_keep(s, name, r, e);
+}
+
+static bool is_meant(const struct region *r, enum region_kind kind, struct regions_name name)
+{
+    return r->kind == kind && (!name.len || regions_compare(name, r) == 0);
 }
 
 /* Takes out what nobody uses; the rest is named. `gone` has room for all. */
-static size_t take_out(struct regions *s, struct regions_name name, struct region **gone,
-                       struct strbuf *used)
+static size_t take_out(struct regions *s, enum region_kind kind, struct regions_name name,
+                       struct region **gone, struct strbuf *used)
 {
     size_t kept = 0, out = 0;
     for (size_t i = 0; i < s->count; i++) {
         struct region *r = s->sorted[i];
-        bool meant = !name.len || regions_compare(name, r) == 0;
+        bool meant = is_meant(r, kind, name);
         bool in_use = meant && atomic_load(&r->users) > 0;
         if (in_use)
             strbuf_printf(used, "%s ,", r->name);
@@ -174,7 +198,7 @@ static size_t take_out(struct regions *s, struct regions_name name, struct regio
     return out;
 }
 
-struct err *regions_unregister(struct regions *s, struct regions_name name)
+struct err *regions_unregister(struct regions *s, enum region_kind kind, struct regions_name name)
 {
     struct err *e = regions_allowed(s);
     if (e)
@@ -182,7 +206,7 @@ struct err *regions_unregister(struct regions *s, struct regions_name name)
     struct strbuf used = STRBUF_INIT;
     mutex_lock(&s->lock);
     struct region **gone = mem_alloc((s->count + 1) * sizeof(struct region *));
-    size_t count = take_out(s, name, gone, &used);
+    size_t count = take_out(s, kind, name, gone, &used);
     mutex_unlock(&s->lock);
     regions_list_free(gone, count);
     if (used.len && name.len)
@@ -191,31 +215,39 @@ struct err *regions_unregister(struct regions *s, struct regions_name name)
                     (int)name.len, name.text);
     else if (used.len)
         e = err_new(STATUS_INTERNAL,
-                    "Failed to unregister the following system shared memory regions: %s",
+                    "Failed to unregister the following %s shared memory regions: %s", words[kind],
                     strbuf_str(&used));
     strbuf_fini(&used);
     return e;
 }
 
-struct err *regions_unregister_cuda(struct regions *s)
+/* Why there is no region of this kind and name; `other` has the name. */
+static struct err *not_found(enum region_kind kind, struct regions_name name, bool other)
 {
-    return regions_allowed(s);
+    if (!other)
+        return err_new(STATUS_NOT_FOUND, "Unable to find %s shared memory region: '%.*s'",
+                       words[kind], (int)name.len, name.text);
+    return err_new(STATUS_NOT_FOUND,
+                   "The region named '%.*s' is registered as %s shared memory, not %s shared "
+                   "memory",
+                   (int)name.len, name.text, kind == REGION_CUDA ? "system" : "CUDA",
+                   kind == REGION_CUDA ? "CUDA" : "system");
 }
 
-struct err *regions_list(struct regions *s, struct regions_name name, struct region ***ret,
-                         size_t *ret_count)
+struct err *regions_list(struct regions *s, enum region_kind kind, struct regions_name name,
+                         struct region ***ret, size_t *ret_count)
 {
     mutex_lock(&s->lock);
     struct region **list = mem_alloc((s->count + 1) * sizeof(struct region *));
     size_t count = 0;
+    bool other = find_locked(s, name);
     for (size_t i = 0; i < s->count; i++)
-        if (!name.len || regions_compare(name, s->sorted[i]) == 0)
+        if (is_meant(s->sorted[i], kind, name))
             list[count++] = region_ref(s->sorted[i]);
     mutex_unlock(&s->lock);
     if (!count && name.len) {
         mem_free(list);
-        return err_new(STATUS_NOT_FOUND, "Unable to find system shared memory region: '%.*s'",
-                       (int)name.len, name.text);
+        return not_found(kind, name, other);
     }
     *ret = list;
     *ret_count = count;
@@ -227,19 +259,6 @@ void regions_list_free(struct region **list, size_t count)
     for (size_t i = 0; i < count; i++)
         region_unref(list[i]);
     mem_free(list);
-}
-
-struct err *regions_list_cuda(struct regions *s, struct regions_name name)
-{
-    if (!name.len)
-        return NULL;
-    if (is_name_taken(s, name))
-        return err_new(STATUS_NOT_FOUND,
-                       "The region named '%.*s' is registered as system shared memory, not CUDA "
-                       "shared memory",
-                       (int)name.len, name.text);
-    return err_new(STATUS_NOT_FOUND, "Unable to find cuda shared memory region: '%.*s'",
-                   (int)name.len, name.text);
 }
 
 static struct err *check_part(struct region *r, uint64_t offset, uint64_t byte_size)

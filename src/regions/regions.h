@@ -1,14 +1,14 @@
 #pragma once
-/* The regions of shared memory that clients registered, by name. Nothing is registered where the
- * server does not allow it (--allow-client-shm). Words of errors are the reference's. Any
- * thread. */
+/* The regions of shared memory that clients registered, of both kinds, by name: no two have the
+ * same. Nothing is registered where the server does not allow it (--allow-client-shm). Words of
+ * errors are the reference's. Any thread. */
 #include "base/err.h"
+#include "regions/region.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct region;
 struct regions;
 
 /* Names as they come: not ended by a zero byte. */
@@ -34,32 +34,27 @@ struct err *regions_allowed(const struct regions *s);
 struct err *regions_register(struct regions *s, struct regions_name name, const char *key,
                              uint64_t offset, uint64_t byte_size);
 
-/* regions_register_cuda - memory of a device: there is none here that could be opened.
- * errors  those of regions_allowed; ALREADY_EXISTS; INVALID_ARG */
-struct err *regions_register_cuda(struct regions *s, struct regions_name name);
+/* regions_register_cuda - as region_open_cuda. May wait for the driver.
+ * errors  those of regions_register, and of region_open_cuda */
+struct err *regions_register_cuda(struct regions *s, struct regions_name name,
+                                  const struct cuda_ipc_handle *handle, int64_t device,
+                                  uint64_t byte_size);
 
-/* regions_unregister - forget one; that there is none of the name is fine. An empty name: all.
+/* regions_unregister - forget one of a kind; that there is none of the name is fine. An empty name:
+ * all of the kind.
  * errors  those of regions_allowed; INTERNAL: requests that are not answered yet use it */
-struct err *regions_unregister(struct regions *s, struct regions_name name);
+struct err *regions_unregister(struct regions *s, enum region_kind kind, struct regions_name name);
 
-/* regions_unregister_cuda - the same for memory of devices: there is none.
- * errors  those of regions_allowed */
-struct err *regions_unregister_cuda(struct regions *s);
-
-/* regions_list - one, or all with an empty name, by name.
+/* regions_list - one, or all of a kind with an empty name, by name.
  * ret     a reference to each, *ret_count: the caller's (regions_list_free)
- * errors  NOT_FOUND */
-struct err *regions_list(struct regions *s, struct regions_name name, struct region ***ret,
-                         size_t *ret_count);
+ * errors  NOT_FOUND, also where the name is one of the other kind */
+struct err *regions_list(struct regions *s, enum region_kind kind, struct regions_name name,
+                         struct region ***ret, size_t *ret_count);
 void regions_list_free(struct region **list, size_t count);
-
-/* regions_list_cuda - as regions_list of memory of devices: nothing with an empty name, else an
- * error. */
-struct err *regions_list_cuda(struct regions *s, struct regions_name name);
 
 /* regions_use - a part of a region for a request: it is not unregistered until regions_unuse.
  * byte_size  above 0
- * ret        the region, a reference; what is asked for begins at *ret_data
+ * ret        the region, a reference; what is asked for begins at *ret_data, as its base is
  * errors     NOT_FOUND; INVALID_ARG: the part is not within it, or it was cut short */
 struct err *regions_use(struct regions *s, struct regions_name name, uint64_t offset,
                         uint64_t byte_size, struct region **ret, uint8_t **ret_data);

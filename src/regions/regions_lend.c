@@ -26,14 +26,20 @@ static void give_back(void *lent)
 }
 
 static struct err *lend(struct regions *s, struct request *r, const struct regions_part *p,
-                        uint8_t **ret_data)
+                        struct region **ret, struct tensor_piece *ret_piece)
 {
-    struct region *region;
-    struct err *e = regions_use(s, p->region, p->offset, p->byte_size, &region, ret_data);
+    uint8_t *data;
+    struct err *e = regions_use(s, p->region, p->offset, p->byte_size, ret, &data);
     if (e)
         return e;
+    *ret_piece = (struct tensor_piece){
+        .data = data,
+        .size = p->byte_size,
+        .memory = (*ret)->kind == REGION_CUDA ? BUF_MEMORY_GPU : BUF_MEMORY_CPU,
+        .device = (*ret)->device,
+    };
     struct lent *l = arena_alloc(&r->arena, sizeof(*l));
-    *l = (struct lent){.next = r->slots[REQUEST_SLOT_REGIONS], .region = region, .used = true};
+    *l = (struct lent){.next = r->slots[REQUEST_SLOT_REGIONS], .region = *ret, .used = true};
     r->slots[REQUEST_SLOT_REGIONS] = l;
     r->memory_shared = true;
     arena_on_end(&r->arena, give_back, l);
@@ -41,22 +47,20 @@ static struct err *lend(struct regions *s, struct request *r, const struct regio
 }
 
 struct err *regions_lend_input(struct regions *s, struct request *r, const struct regions_part *p,
-                               const uint8_t **ret_data)
+                               struct tensor_piece *ret)
 {
-    uint8_t *data;
-    struct err *e = lend(s, r, p, &data);
-    if (!e)
-        *ret_data = data;
-    return e;
+    struct region *region;
+    return lend(s, r, p, &region, ret);
 }
 
 struct err *regions_lend_output(struct regions *s, struct request *r, const struct regions_part *p,
                                 const char *output)
 {
-    uint8_t *data;
-    struct err *e = lend(s, r, p, &data);
+    struct region *region;
+    struct tensor_piece piece;
+    struct err *e = lend(s, r, p, &region, &piece);
     if (!e)
-        request_place_output(r, output, data, p->byte_size);
+        request_place_output(r, output, region->name, &piece);
     return e;
 }
 

@@ -9,6 +9,7 @@
 
 struct request;
 struct response;
+struct tensor_piece;
 
 /* What a request asks for: byte_size bytes of a region from an offset on. */
 struct regions_part {
@@ -18,10 +19,10 @@ struct regions_part {
 };
 
 /* regions_lend_input - the bytes of an input, until the request is freed.
- * ret_data  not aligned
- * errors    of regions_use */
+ * ret     where they lie, not aligned; of a region of CUDA's, on its GPU
+ * errors  of regions_use */
 struct err *regions_lend_input(struct regions *s, struct request *r, const struct regions_part *p,
-                               const uint8_t **ret_data);
+                               struct tensor_piece *ret);
 
 /* regions_lend_output - an output of this name is to be put there.
  * output  ends in NUL; of the request's arena

@@ -4,6 +4,7 @@
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
+#include "nereid/cuda_driver.h"
 #include "os/shm_guard.h"
 #include "regions/region.h"
 #include "regions/regions_lend.h"
@@ -23,6 +24,7 @@ static const char strings_config[] =
     "name: 'm' backend: 'b' input [{ name: 'i' data_type: TYPE_STRING dims: [ -1 ] }] "
     "output [{ name: 'o' data_type: TYPE_STRING dims: [ -1 ] }]";
 
+static const struct cuda_ipc_handle no_handle;
 static char key[64];
 static int memory = -1;
 static struct regions *all;
@@ -56,7 +58,7 @@ static void put(const char *name)
 
 static void drop_all(void)
 {
-    unit_succeeds(regions_unregister(all, named("")));
+    unit_succeeds(regions_unregister(all, REGION_SYSTEM, named("")));
     assert_int_equal(region_mapped_bytes(), 0);
 }
 
@@ -66,7 +68,7 @@ static void assert_names(const char *want)
     char got[256] = "";
     struct region **list;
     size_t count;
-    unit_succeeds(regions_list(all, named(""), &list, &count));
+    unit_succeeds(regions_list(all, REGION_SYSTEM, named(""), &list, &count));
     for (size_t i = 0; i < count; i++) {
         size_t len = strlen(got);
         snprintf(got + len, sizeof(got) - len, "%s ", list[i]->name);
@@ -87,14 +89,19 @@ static void names_are_in_order(void **state)
     assert_names("a b bb c ");
     unit_fails(regions_register(all, named("bb"), key, 0, 1), STATUS_ALREADY_EXISTS,
                "'bb' already");
-    unit_succeeds(regions_unregister(all, named("b")));
-    unit_succeeds(regions_unregister(all, named("nobody")));
+    unit_succeeds(regions_unregister(all, REGION_SYSTEM, named("b")));
+    unit_succeeds(regions_unregister(all, REGION_SYSTEM, named("nobody")));
     assert_names("a bb c ");
-    unit_fails(regions_list(all, named("b"), &list, &count), STATUS_NOT_FOUND, "region: 'b'");
-    unit_fails(regions_list_cuda(all, named("a")), STATUS_NOT_FOUND, "as system shared memory");
-    unit_fails(regions_list_cuda(all, named("b")), STATUS_NOT_FOUND, "cuda shared memory");
-    unit_fails(regions_register_cuda(all, named("a")), STATUS_ALREADY_EXISTS, "'a' already");
-    unit_fails(regions_register_cuda(all, named("b")), STATUS_INVALID_ARG, "invalid args");
+    unit_fails(regions_list(all, REGION_SYSTEM, named("b"), &list, &count), STATUS_NOT_FOUND,
+               "region: 'b'");
+    unit_fails(regions_list(all, REGION_CUDA, named("a"), &list, &count), STATUS_NOT_FOUND,
+               "as system shared memory");
+    unit_fails(regions_list(all, REGION_CUDA, named("b"), &list, &count), STATUS_NOT_FOUND,
+               "cuda shared memory");
+    unit_fails(regions_register_cuda(all, named("a"), &no_handle, 0, 1), STATUS_ALREADY_EXISTS,
+               "'a' already");
+    unit_fails(regions_register_cuda(all, named("b"), &no_handle, 0, 1), STATUS_INVALID_ARG,
+               "invalid args");
     drop_all();
 }
 
@@ -137,9 +144,9 @@ static void off_is_off(void **state)
     struct region *r;
     uint8_t *data;
     unit_fails(regions_register(off, named("r"), key, 0, 1), STATUS_UNSUPPORTED, words);
-    unit_fails(regions_register_cuda(off, named("r")), STATUS_UNSUPPORTED, words);
-    unit_fails(regions_unregister(off, named("")), STATUS_UNSUPPORTED, words);
-    unit_fails(regions_unregister_cuda(off), STATUS_UNSUPPORTED, words);
+    unit_fails(regions_register_cuda(off, named("r"), &no_handle, 0, 1), STATUS_UNSUPPORTED, words);
+    unit_fails(regions_unregister(off, REGION_SYSTEM, named("")), STATUS_UNSUPPORTED, words);
+    unit_fails(regions_unregister(off, REGION_CUDA, named("")), STATUS_UNSUPPORTED, words);
     unit_fails(regions_use(off, named("r"), 0, 1, &r, &data), STATUS_NOT_FOUND, "'r'");
     regions_free(off);
 }
@@ -229,7 +236,7 @@ static void a_total_of_bytes(void **state)
     assert_int_equal(region_mapped_bytes(), MOST);
     unit_fails(regions_register(all, named("e"), key, 0, 1), STATUS_UNAVAILABLE,
                "--client-shm-byte-size");
-    unit_succeeds(regions_unregister(all, named("b")));
+    unit_succeeds(regions_unregister(all, REGION_SYSTEM, named("b")));
     put("e");
     drop_all();
 }
@@ -260,15 +267,16 @@ static void a_request_uses_it_until_it_is_answered(void **state)
     struct request *r = new_request(&t);
     struct regions_part in = {named("in"), 0, 16};
     struct regions_part out = {named("out"), 4096, 16};
-    const uint8_t *data;
+    struct tensor_piece data;
     put("in");
     put("out");
     unit_succeeds(regions_lend_input(all, r, &in, &data));
     unit_succeeds(regions_lend_output(all, r, &out, "o"));
     assert_true(r->memory_shared);
-    unit_fails(regions_unregister(all, named("in")), STATUS_INTERNAL,
+    unit_fails(regions_unregister(all, REGION_SYSTEM, named("in")), STATUS_INTERNAL,
                "'in', it is currently in use");
-    unit_fails(regions_unregister(all, named("")), STATUS_INTERNAL, "regions: in ,out ,");
+    unit_fails(regions_unregister(all, REGION_SYSTEM, named("")), STATUS_INTERNAL,
+               "regions: in ,out ,");
     struct response *answer = response_new(r);
     struct tensor_output *o = response_add_output(answer, "o", DATATYPE_BYTES, NULL, 0);
     unit_fails(response_output_memory(answer, o, 17), STATUS_INTERNAL, "(16 bytes)");
@@ -278,9 +286,9 @@ static void a_request_uses_it_until_it_is_answered(void **state)
     response_send(answer, RESPONSE_FINAL, NULL);
     regions_lend_settle(delivered);
     assert_null(delivered->error);
-    unit_succeeds(regions_unregister(all, named("")));
+    unit_succeeds(regions_unregister(all, REGION_SYSTEM, named("")));
     assert_int_equal(region_mapped_bytes(), 2 * BYTES); /* the request has them still */
-    assert_int_equal(data[0], 0);
+    assert_int_equal(*(const char *)data.data, 0);
     char got[17] = "";
     assert_int_equal(pread(memory, got, 16, 4096), 16);
     assert_string_equal(got, "yyyyyyyyyyyyyyyy");
@@ -296,7 +304,7 @@ static void a_request_that_is_given_up_uses_nothing(void **state)
     struct request_target t;
     struct request *r = new_request(&t);
     struct regions_part in = {named("in"), 0, 16};
-    const uint8_t *data;
+    struct tensor_piece data;
     put("in");
     unit_succeeds(regions_lend_input(all, r, &in, &data));
     request_release(r);
@@ -312,15 +320,14 @@ static void strings_are_read_once(void **state)
     struct request *r = new_request(&t);
     struct regions_part in = {named("in"), 0, 8};
     const int64_t one = 1;
-    const uint8_t *data;
+    struct tensor_piece data;
     const uint32_t four = 4;
     put("in");
     assert_int_equal(pwrite(memory, &four, sizeof(four), 0), sizeof(four));
     unit_succeeds(regions_lend_input(all, r, &in, &data));
-    struct tensor_piece piece = {.data = data, .size = 8};
-    request_add_input(r, "i", 1, DATATYPE_BYTES, &one, 1, &piece, 1)->shared = true;
+    request_add_input(r, "i", 1, DATATYPE_BYTES, &one, 1, &data, 1)->shared = true;
     unit_succeeds(request_prepare(r));
-    memset((void *)(uintptr_t)data, 0xff, 8);
+    memset((void *)(uintptr_t)data.data, 0xff, 8);
     assert_int_equal(r->inputs[0].piece_count, 1);
     assert_memory_equal(r->inputs[0].pieces[0].data, &four, sizeof(four));
     request_release(r);
@@ -335,11 +342,11 @@ static void check_spoilt(off_t bytes_left, enum status code, const char *meanwhi
     struct request_target t;
     struct request *r = new_request(&t);
     struct regions_part in = {named("in"), 0, 16};
-    const uint8_t *data;
+    struct tensor_piece data;
     put("in");
     unit_succeeds(regions_lend_input(all, r, &in, &data));
     assert_int_equal(ftruncate(memory, bytes_left), 0);
-    assert_true(shm_guard_fault((void *)(uintptr_t)(data + 4096))); /* as the handler would */
+    assert_true(shm_guard_fault((uint8_t *)(uintptr_t)data.data + 4096)); /* as the handler would */
     response_send(response_new(r), RESPONSE_FINAL, NULL);
     regions_lend_settle(delivered);
     unit_fails(err_copy(delivered->error), code, meanwhile);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ALIGN 512u
@@ -19,8 +20,8 @@ struct standin_block {
     size_t reserved; /* of addresses, whole pages and one more that is never reached */
     uint8_t *shadow; /* the bytes */
     int file;
-    int uses;    /* operations that are queued */
-    bool opened; /* by a handle */
+    int uses;        /* operations that are queued */
+    unsigned opened; /* how often, by a handle; 0 = it was allocated here */
 };
 
 /* Pinned memory. */
@@ -224,6 +225,34 @@ int cuIpcGetMemHandle(struct cuda_ipc_handle *ret, cuda_address a)
     return standin_end(CUDA_SUCCESS);
 }
 
+/* The file of another process's memory; -1 = there is none, or the handle is none. */
+static int open_file(const struct handle *h)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", h->pid, h->file);
+    int file = h->pid > 0 && h->bytes ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (file >= 0 && lseek(file, 0, SEEK_END) != (off_t)whole_pages(h->bytes)) {
+        close(file);
+        return -1;
+    }
+    return file;
+}
+
+/* The block that was opened of this file; NULL if none was. */
+static struct standin_block *opened_of(int file)
+{
+    struct stat wanted, known;
+    if (fstat(file, &wanted) != 0)
+        abort();
+    for (struct standin_block *b = blocks; b; b = b->next)
+        if (b->opened && fstat(b->file, &known) == 0 && known.st_dev == wanted.st_dev &&
+            known.st_ino == wanted.st_ino)
+            return b;
+    return NULL;
+}
+
+/* As in CUDA, a process cannot open what is its own; what it opens again has the address that it
+ * had, and stays until it was closed as often. */
 int cuIpcOpenMemHandle_v2(cuda_address *ret, struct cuda_ipc_handle wanted, unsigned flags)
 {
     int rc = standin_begin(STANDIN_cuIpcOpenMemHandle_v2);
@@ -234,21 +263,18 @@ int cuIpcOpenMemHandle_v2(cuda_address *ret, struct cuda_ipc_handle wanted, unsi
         return standin_end(rc);
     struct handle h;
     memcpy(&h, wanted.bytes, sizeof(h));
-    if (h.pid == getpid()) /* as in CUDA, a process cannot open what is its own */
+    if (h.pid == getpid())
         return standin_end(CUDA_ERROR_INVALID_CONTEXT);
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", h.pid, h.file);
-    struct standin_device *d = standin_device(h.device);
-    int file = d && h.pid > 0 && h.bytes && flags == CUDA_IPC_LAZY_PEER_ACCESS
-                   ? open(path, O_RDWR | O_CLOEXEC)
-                   : -1;
-    if (file < 0 || d != current || lseek(file, 0, SEEK_END) != (off_t)whole_pages(h.bytes)) {
-        if (file >= 0)
-            close(file);
+    bool fits = standin_device(h.device) == current && flags == CUDA_IPC_LAZY_PEER_ACCESS;
+    int file = fits ? open_file(&h) : -1;
+    if (file < 0)
         return standin_end(CUDA_ERROR_INVALID_VALUE);
-    }
-    struct standin_block *b = map_block(d, file, h.bytes);
-    b->opened = true;
+    struct standin_block *b = opened_of(file);
+    if (b)
+        close(file);
+    else
+        b = map_block(current, file, h.bytes);
+    b->opened++;
     standin_live(STANDIN_IPC, 1);
     *ret = b->address;
     return standin_end(CUDA_SUCCESS);
@@ -265,7 +291,8 @@ int cuIpcCloseMemHandle(cuda_address a)
     if (!b || b->address != a || !b->opened)
         return standin_end(standin_wrong(CUDA_ERROR_INVALID_VALUE,
                                          "a handle's memory is closed that is not open"));
-    unmap_block(b);
+    if (--b->opened == 0)
+        unmap_block(b);
     standin_live(STANDIN_IPC, -1);
     return standin_end(CUDA_SUCCESS);
 }

@@ -157,7 +157,7 @@ static struct err *set_metadata(struct request *r, const struct infer_pb_request
 struct source {
     const struct infer_pb_part *raw;       /* NULL: use typed contents */
     const struct infer_pb_contents *typed; /* also NULL: no contents, zero bytes */
-    const uint8_t *shared;                 /* bytes in a region; NULL: none of the request's */
+    struct tensor_piece shared;            /* in a region; without data: none of the request's */
     enum infer_pb_content kind;
     uint64_t bytes;
 };
@@ -306,7 +306,7 @@ static struct err *find_sources(struct request *r, const struct infer_pb_request
             e = grpc_infer_request_find_source(r, pb, t, regions, &raw, from);
         if (e)
             return e;
-        if (!from->shared && !(from->raw && in_place))
+        if (!from->shared.data && !(from->raw && in_place))
             *ret_bytes += grpc_infer_request_aligned(from->bytes);
     }
     return NULL;
@@ -327,8 +327,8 @@ static struct err *grpc_infer_request_add_inputs(struct request *r,
     for (const struct infer_pb_tensor *t = pb->inputs; t; t = t->next, from++) {
         enum datatype type = datatype_parse(t->datatype.data, t->datatype.len);
         struct tensor_piece piece = {.data = "", .size = from->bytes, .memory = BUF_MEMORY_CPU};
-        if (from->shared) {
-            piece.data = from->shared;
+        if (from->shared.data) {
+            piece = from->shared;
         } else if (from->raw && in_place) {
             piece.data = from->raw->bytes.data;
         } else if (from->bytes) {
@@ -342,7 +342,7 @@ static struct err *grpc_infer_request_add_inputs(struct request *r,
         struct tensor_input *in =
             request_add_input(r, t->name.data, t->name.len, type, t->shape, t->rank, &piece, 1);
         if (in)
-            in->shared = from->shared;
+            in->shared = from->shared.data;
     }
     return NULL;
 }

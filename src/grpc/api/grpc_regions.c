@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "grpc/api/grpc_control.h"
 #include "grpc/grpc_conn.h"
+#include "nereid/cuda_driver.h"
 #include "proto/grpc_service.pb-c.h"
 #include "regions/region.h"
 #include "server/server.h"
@@ -64,7 +65,8 @@ void grpc_regions_status(struct grpc_stream *s, const uint8_t *data, size_t len,
         (const Inference__SystemSharedMemoryStatusRequest *)m;
     struct region **list = NULL;
     size_t count = 0;
-    struct err *e = regions_list(grpc_regions_of(s), as_region_name(in->name), &list, &count);
+    struct err *e =
+        regions_list(grpc_regions_of(s), REGION_SYSTEM, as_region_name(in->name), &list, &count);
     protobuf_c_message_free_unpacked(m, NULL);
     if (e)
         grpc_control_answer(s, e, NULL);
@@ -102,16 +104,45 @@ void grpc_regions_unregister(struct grpc_stream *s, const uint8_t *data, size_t 
         return;
     const Inference__SystemSharedMemoryUnregisterRequest *in =
         (const Inference__SystemSharedMemoryUnregisterRequest *)m;
-    struct err *e = regions_unregister(grpc_regions_of(s), as_region_name(in->name));
+    struct err *e = regions_unregister(grpc_regions_of(s), REGION_SYSTEM, as_region_name(in->name));
     protobuf_c_message_free_unpacked(m, NULL);
     grpc_control_answer(s, e, &done.base);
+}
+
+typedef Inference__CudaSharedMemoryStatusResponse cuda_message;
+typedef Inference__CudaSharedMemoryStatusResponse__RegionsEntry cuda_entry;
+typedef Inference__CudaSharedMemoryStatusResponse__RegionStatus cuda_status;
+
+struct cuda_told {
+    cuda_entry entry;
+    cuda_status status;
+};
+
+static void answer_cuda_regions(struct grpc_stream *s, struct region **list, size_t count)
+{
+    cuda_message message = INFERENCE__CUDA_SHARED_MEMORY_STATUS_RESPONSE__INIT;
+    struct cuda_told *told = mem_zalloc((count + 1) * sizeof(*told));
+    message.regions = mem_alloc((count + 1) * sizeof(*message.regions));
+    message.n_regions = count;
+    for (size_t i = 0; i < count; i++) {
+        cuda_status *status = &told[i].status;
+        inference__cuda_shared_memory_status_response__region_status__init(status);
+        status->name = list[i]->name;
+        status->device_id = (uint64_t)list[i]->device;
+        status->byte_size = list[i]->byte_size;
+        inference__cuda_shared_memory_status_response__regions_entry__init(&told[i].entry);
+        told[i].entry.key = list[i]->name;
+        told[i].entry.value = status;
+        message.regions[i] = &told[i].entry;
+    }
+    grpc_control_answer(s, NULL, &message.base);
+    mem_free(message.regions);
+    mem_free(told);
 }
 
 void grpc_regions_cuda_status(struct grpc_stream *s, const uint8_t *data, size_t len,
                               struct buf **buf)
 {
-    static const Inference__CudaSharedMemoryStatusResponse none =
-        INFERENCE__CUDA_SHARED_MEMORY_STATUS_RESPONSE__INIT;
     (void)buf;
     ProtobufCMessage *m = grpc_control_unpack(
         s, &inference__cuda_shared_memory_status_request__descriptor, data, len);
@@ -119,14 +150,23 @@ void grpc_regions_cuda_status(struct grpc_stream *s, const uint8_t *data, size_t
         return;
     const Inference__CudaSharedMemoryStatusRequest *in =
         (const Inference__CudaSharedMemoryStatusRequest *)m;
-    struct err *e = regions_list_cuda(grpc_regions_of(s), as_region_name(in->name));
+    struct region **list = NULL;
+    size_t count = 0;
+    struct err *e =
+        regions_list(grpc_regions_of(s), REGION_CUDA, as_region_name(in->name), &list, &count);
     protobuf_c_message_free_unpacked(m, NULL);
-    grpc_control_answer(s, e, &none.base);
+    if (e)
+        grpc_control_answer(s, e, NULL);
+    else
+        answer_cuda_regions(s, list, count);
+    regions_list_free(list, count);
 }
 
 void grpc_regions_cuda_register(struct grpc_stream *s, const uint8_t *data, size_t len,
                                 struct buf **buf)
 {
+    static const Inference__CudaSharedMemoryRegisterResponse done =
+        INFERENCE__CUDA_SHARED_MEMORY_REGISTER_RESPONSE__INIT;
     (void)buf;
     ProtobufCMessage *m = grpc_control_unpack(
         s, &inference__cuda_shared_memory_register_request__descriptor, data, len);
@@ -134,9 +174,13 @@ void grpc_regions_cuda_register(struct grpc_stream *s, const uint8_t *data, size
         return;
     const Inference__CudaSharedMemoryRegisterRequest *in =
         (const Inference__CudaSharedMemoryRegisterRequest *)m;
-    struct err *e = regions_register_cuda(grpc_regions_of(s), as_region_name(in->name));
+    struct cuda_ipc_handle handle = {{0}}; /* one that is no handle is as one of no memory */
+    if (in->raw_handle.len == sizeof(handle))
+        memcpy(&handle, in->raw_handle.data, sizeof(handle));
+    struct err *e = regions_register_cuda(grpc_regions_of(s), as_region_name(in->name), &handle,
+                                          in->device_id, in->byte_size);
     protobuf_c_message_free_unpacked(m, NULL);
-    grpc_control_answer(s, e, NULL);
+    grpc_control_answer(s, e, &done.base);
 }
 
 void grpc_regions_cuda_unregister(struct grpc_stream *s, const uint8_t *data, size_t len,
@@ -149,8 +193,11 @@ void grpc_regions_cuda_unregister(struct grpc_stream *s, const uint8_t *data, si
         s, &inference__cuda_shared_memory_unregister_request__descriptor, data, len);
     if (!m)
         return;
+    const Inference__CudaSharedMemoryUnregisterRequest *in =
+        (const Inference__CudaSharedMemoryUnregisterRequest *)m;
+    struct err *e = regions_unregister(grpc_regions_of(s), REGION_CUDA, as_region_name(in->name));
     protobuf_c_message_free_unpacked(m, NULL);
-    grpc_control_answer(s, regions_unregister_cuda(grpc_regions_of(s)), &done.base);
+    grpc_control_answer(s, e, &done.base);
 }
 
 static bool grpc_regions_is_named(const struct infer_pb_param *p, const char *name)

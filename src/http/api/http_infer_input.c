@@ -98,24 +98,30 @@ static struct err *http_infer_input_describe(yyjson_val *input, struct http_infe
     return http_infer_input_read_shape(input, d->dims, &d->rank);
 }
 
+static struct err *http_infer_input_add_piece(struct request *r, const struct http_infer_input *d,
+                                              const struct tensor_piece *piece)
+{
+    if (request_add_input(r, d->name, d->name_len, d->datatype, d->dims, d->rank, piece,
+                          piece->size ? 1 : 0))
+        return NULL;
+    return err_new(STATUS_INVALID_ARG, "a request may have at most %u inputs", REQUEST_MAX_TENSORS);
+}
+
 static struct err *http_infer_input_add(struct request *r, const struct http_infer_input *d,
                                         const void *data, uint64_t size)
 {
     struct tensor_piece piece = {.data = data, .size = size, .memory = BUF_MEMORY_CPU};
-    if (request_add_input(r, d->name, d->name_len, d->datatype, d->dims, d->rank, &piece,
-                          size ? 1 : 0))
-        return NULL;
-    return err_new(STATUS_INVALID_ARG, "a request may have at most %u inputs", REQUEST_MAX_TENSORS);
+    return http_infer_input_add_piece(r, d, &piece);
 }
 
 static struct err *http_infer_input_add_shared(struct request *r, const struct http_infer_input *d,
                                                const struct regions_part *part,
                                                struct regions *regions)
 {
-    const uint8_t *data;
-    struct err *e = regions_lend_input(regions, r, part, &data);
+    struct tensor_piece piece;
+    struct err *e = regions_lend_input(regions, r, part, &piece);
     if (!e)
-        e = http_infer_input_add(r, d, data, part->byte_size);
+        e = http_infer_input_add_piece(r, d, &piece);
     if (!e)
         r->inputs[r->input_count - 1].shared = true;
     return e;

@@ -8,14 +8,13 @@
 #include "http/api/http_json.h"
 #include "http/http_exchange.h"
 #include "http/http_shard.h"
+#include "nereid/cuda_driver.h"
 #include "regions/region.h"
 #include "server/server.h"
 #include "server/worker.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-#define HANDLE_BYTES ((size_t)64) /* of a cudaIpcMemHandle_t */
 
 static struct err *not_of_type(enum json_tensor_result wanted)
 {
@@ -56,6 +55,11 @@ static struct regions_name region_name_of(const struct http_message *m)
     return (struct regions_name){http_message_part(m, p), p.len};
 }
 
+static enum region_kind kind_of(const struct http_message *m)
+{
+    return m->route->cuda ? REGION_CUDA : REGION_SYSTEM;
+}
+
 static struct regions *http_regions_of(const struct http_exchange *x)
 {
     return x->shard->worker->server->regions;
@@ -65,10 +69,15 @@ static char *put_region(char *to, const struct region *r)
 {
     to = JSON_OUT_LITERAL(to, "{\"name\":");
     to = json_out_string(to, r->name, strlen(r->name));
-    to = JSON_OUT_LITERAL(to, ",\"key\":");
-    to = json_out_string(to, r->key, strlen(r->key));
-    to = JSON_OUT_LITERAL(to, ",\"offset\":");
-    to = json_out_uint(to, r->offset);
+    if (r->kind == REGION_CUDA) {
+        to = JSON_OUT_LITERAL(to, ",\"device_id\":");
+        to = json_out_uint(to, (uint64_t)r->device);
+    } else {
+        to = JSON_OUT_LITERAL(to, ",\"key\":");
+        to = json_out_string(to, r->key, strlen(r->key));
+        to = JSON_OUT_LITERAL(to, ",\"offset\":");
+        to = json_out_uint(to, r->offset);
+    }
     to = JSON_OUT_LITERAL(to, ",\"byte_size\":");
     to = json_out_uint(to, r->byte_size);
     return JSON_OUT_LITERAL(to, "}");
@@ -81,8 +90,9 @@ static void tell_regions(struct http_exchange *x, struct region **list, size_t c
     for (size_t i = 0; i < count; i++) {
         if (i)
             strbuf_putc(&sb, ',');
+        const char *key = list[i]->key ? list[i]->key : "";
         size_t room = json_out_string_bytes(strlen(list[i]->name)) +
-                      json_out_string_bytes(strlen(list[i]->key)) + 4 * JSON_OUT_NUMBER_BYTES;
+                      json_out_string_bytes(strlen(key)) + 4 * JSON_OUT_NUMBER_BYTES;
         char *to = strbuf_reserve(&sb, room);
         sb.len += (size_t)(put_region(to, list[i]) - to);
     }
@@ -96,8 +106,7 @@ static struct err *tell(struct http_exchange *x, const struct http_message *m)
     struct regions *s = http_regions_of(x);
     struct region **list = NULL;
     size_t count = 0;
-    struct err *e = m->route->cuda ? regions_list_cuda(s, region_name_of(m))
-                                   : regions_list(s, region_name_of(m), &list, &count);
+    struct err *e = regions_list(s, kind_of(m), region_name_of(m), &list, &count);
     if (e)
         return e;
     tell_regions(x, list, count);
@@ -139,15 +148,17 @@ static struct err *member(yyjson_val *object, const char *name, yyjson_val **ret
                           name);
 }
 
-static struct err *check_handle(yyjson_val *text)
+static struct err *read_handle(yyjson_val *text, struct cuda_ipc_handle *ret)
 {
     size_t len = unsafe_yyjson_get_len(text);
     size_t got = 0;
-    char bytes[2 * HANDLE_BYTES];
+    char bytes[2 * sizeof(*ret)];
     if (base64_room(len) <= sizeof(bytes) &&
         base64_decode(unsafe_yyjson_get_str(text), len, BASE64_ONE_LINE, bytes, &got) &&
-        got == HANDLE_BYTES)
+        got == sizeof(*ret)) {
+        memcpy(ret, bytes, sizeof(*ret));
         return NULL;
+    }
     return err_new(STATUS_INVALID_ARG,
                    "'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t");
 }
@@ -156,7 +167,8 @@ static struct err *register_cuda(struct regions *s, struct regions_name name, yy
 {
     yyjson_val *handle = http_json_get(root, "raw_handle");
     yyjson_val *text, *number;
-    uint64_t unused;
+    struct cuda_ipc_handle of;
+    uint64_t bytes = 0, device = 0;
     if (!handle)
         return lacks("raw_handle");
     struct err *e = member(handle, "b64", &text);
@@ -165,14 +177,15 @@ static struct err *register_cuda(struct regions *s, struct regions_name name, yy
     if (!e)
         e = member(root, "byte_size", &number);
     if (!e)
-        e = http_regions_uint(number, &unused);
+        e = http_regions_uint(number, &bytes);
     if (!e)
         e = member(root, "device_id", &number);
     if (!e)
-        e = http_regions_uint(number, &unused);
+        e = http_regions_uint(number, &device);
     if (!e)
-        e = check_handle(text);
-    return e ? e : regions_register_cuda(s, name);
+        e = read_handle(text, &of);
+    /* a number too large for a device becomes one below zero, which is none either */
+    return e ? e : regions_register_cuda(s, name, &of, (int64_t)device, bytes);
 }
 
 static struct err *register_region(struct http_exchange *x, struct http_message *m)
@@ -200,12 +213,10 @@ struct err *http_regions_serve(struct http_exchange *x, struct http_message *m)
     struct err *e;
     if (m->route->status)
         return tell(x, m);
-    if (!m->route->unload)
-        e = register_region(x, m);
-    else if (m->route->cuda)
-        e = regions_unregister_cuda(http_regions_of(x));
+    if (m->route->unload)
+        e = regions_unregister(http_regions_of(x), kind_of(m), region_name_of(m));
     else
-        e = regions_unregister(http_regions_of(x), region_name_of(m));
+        e = register_region(x, m);
     if (!e)
         http_exchange_static(x, 200, HTTP_JSON, NULL, 0);
     return e;
