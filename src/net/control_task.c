@@ -91,8 +91,7 @@ struct err *control_task_param(struct control_task *t, enum repo_param_kind kind
     return NULL;
 }
 
-/* The operation has ended; called on any thread. */
-static void done(void *owner, struct err *e)
+void control_task_done(void *owner, struct err *e)
 {
     struct control_task *t = owner;
     t->error = e;
@@ -107,16 +106,16 @@ void control_task_load(struct control_task *t, struct repo *r)
                                                   .archive = t->archive,
                                                   .params = t->params,
                                                   .param_count = t->param_count},
-                              done, t);
+                              control_task_done, t);
     if (e)
-        done(t, e);
+        control_task_done(t, e);
 }
 
 void control_task_unload(struct control_task *t, struct repo *r)
 {
-    struct err *e = repo_unload(r, t->model, t->repository, t->dependents, done, t);
+    struct err *e = repo_unload(r, t->model, t->repository, t->dependents, control_task_done, t);
     if (e)
-        done(t, e);
+        control_task_done(t, e);
 }
 
 void control_task_index(struct control_task *t, struct repo *r)
@@ -126,7 +125,7 @@ void control_task_index(struct control_task *t, struct repo *r)
     struct err *e = repo_places(r, t->repository, &t->places);
     bool look = !e && !t->ready_only;
     if (look)
-        e = repo_rescan(r, done, t);
+        e = repo_rescan(r, control_task_done, t);
     if (!look || e)
-        done(t, e);
+        control_task_done(t, e);
 }

@@ -1,6 +1,6 @@
 #pragma once
-/* An operation on the repository that a client asked for. It is made on a loop, runs on other
- * threads, and is answered on that loop. */
+/* An operation that a client asked for, mostly on the repository. It is made on a loop, runs on
+ * other threads, and is answered on that loop. */
 #include "base/err.h"
 #include "os/loop.h"
 #include "repo/repo.h"
@@ -58,6 +58,11 @@ struct err *control_task_keep(struct control_task *t, struct budget_account *acc
  * errors  INVALID_ARG if there are REPO_MAX_PARAMS already */
 struct err *control_task_param(struct control_task *t, enum repo_param_kind kind, char *name,
                                const void *data, size_t len);
+
+/* control_task_done - the operation of a task has ended, with this error or none: have it finished.
+ * Any thread.
+ * owner  the task */
+void control_task_done(void *owner, struct err *e);
 
 /* control_task_load, control_task_unload, control_task_index - begin the operation; finish is
  * called later in any case. */

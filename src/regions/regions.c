@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "codec/pb_utf8.h"
+#include "os/crew.h"
 #include "os/mutex.h"
 #include "regions/region.h"
 
@@ -11,6 +12,7 @@
 struct regions {
     bool allowed;
     uint64_t max_bytes;
+    struct crew *crew; /* NULL once stopped */
     struct mutex lock; /* rank LEAF; guards what follows, and the regions' users go up under it */
     struct region **sorted; /* by name; a reference each */
     size_t count;
@@ -20,11 +22,14 @@ struct regions {
 /* Of messages, by kind. */
 static const char *const words[] = {[REGION_SYSTEM] = "system", [REGION_CUDA] = "cuda"};
 
+static const struct crew_kind waiter = {.name = "region", .most = 1, .idle = TIME_S(10)};
+
 struct regions *regions_new(bool allowed, uint64_t max_bytes)
 {
     struct regions *s = MEM_NEW(struct regions);
     s->allowed = allowed;
     s->max_bytes = max_bytes;
+    s->crew = crew_new(&waiter, NULL);
     mutex_init(&s->lock, MUTEX_RANK_LEAF);
     return s;
 }
@@ -33,9 +38,21 @@ void regions_free(struct regions *s)
 {
     if (!s)
         return;
+    regions_stop(s);
     regions_list_free(s->sorted, s->count);
     mutex_fini(&s->lock);
     mem_free(s);
+}
+
+void regions_run(struct regions *s, struct crew_job *job)
+{
+    crew_do(s->crew, job);
+}
+
+void regions_stop(struct regions *s)
+{
+    crew_free(s->crew);
+    s->crew = NULL;
 }
 
 struct err *regions_allowed(const struct regions *s)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct crew_job;
 struct regions;
 
 /* Names as they come: not ended by a zero byte. */
@@ -23,6 +24,12 @@ struct regions_name {
  * regions_free - no request uses one. NULL is fine. */
 struct regions *regions_new(bool allowed, uint64_t max_bytes);
 void regions_free(struct regions *s);
+
+/* regions_run - have a job run on the regions' own thread, which may block, behind those that were
+ *               given before (regions/regions_order.h).
+ * regions_stop - wait until all have run. From here on there are no more. */
+void regions_run(struct regions *s, struct crew_job *job);
+void regions_stop(struct regions *s);
 
 /* regions_allowed - UNSUPPORTED where clients may not register nor unregister any. */
 struct err *regions_allowed(const struct regions *s);

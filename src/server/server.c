@@ -246,6 +246,8 @@ void server_unload(struct server *s)
 void server_stop(struct server *s)
 {
     server_unload(s);
+    if (s->regions)
+        regions_stop(s->regions);
     for (unsigned i = 0; i < s->worker_count; i++) {
         if (!s->workers[i].thread)
             continue;

@@ -232,7 +232,7 @@ def test_what_a_request_costs(tmp_path: Path) -> None:
 
 
 def test_a_region_on_another_gpu(tmp_path: Path) -> None:
-    """A model on GPU 0, an output wanted on GPU 1: it gets memory of the host, and the server copies."""
+    """A model on GPU 0, tensors on GPU 1: it reads where they lie, but gets memory of the host for the output, and the server copies."""
     devices = Gpus(tmp_path, DEVICES)
     with Nereid(repository(tmp_path / "models"), ALLOWED, env=devices.env) as server, Client(devices, 1) as client:
         memory = client.memory(SIZE, DATA)
@@ -240,7 +240,7 @@ def test_a_region_on_another_gpu(tmp_path: Path) -> None:
         assert cuda.register(server, "r", memory).status == 200
         assert cuda.status(server) == [{"name": "r", "device_id": 1, "byte_size": SIZE}]
         for model in ("gpu", "cpu"):
-            assert infer(server, model, plain(part("r", 16, 4096))).status == 200
+            assert infer(server, model, body([4], part("r", 16), part("r", 16, 4096))).status == 200
             assert memory.read(16, 4096) == DATA
             memory.write(bytes(16), 4096)
     devices.left_nothing()

@@ -2,10 +2,13 @@
 
 #include "base/mem.h"
 #include "grpc/api/grpc_control.h"
+#include "grpc/api/grpc_repository.h"
 #include "grpc/grpc_conn.h"
 #include "nereid/cuda_driver.h"
+#include "net/control_task.h"
 #include "proto/grpc_service.pb-c.h"
 #include "regions/region.h"
+#include "regions/regions_order.h"
 #include "server/server.h"
 #include "server/worker.h"
 
@@ -162,11 +165,31 @@ void grpc_regions_cuda_status(struct grpc_stream *s, const uint8_t *data, size_t
     regions_list_free(list, count);
 }
 
+static void finish_register(struct control_task *t)
+{
+    static const Inference__CudaSharedMemoryRegisterResponse m =
+        INFERENCE__CUDA_SHARED_MEMORY_REGISTER_RESPONSE__INIT;
+    grpc_repository_finish(t, &m.base);
+}
+
+static void finish_unregister(struct control_task *t)
+{
+    static const Inference__CudaSharedMemoryUnregisterResponse m =
+        INFERENCE__CUDA_SHARED_MEMORY_UNREGISTER_RESPONSE__INIT;
+    grpc_repository_finish(t, &m.base);
+}
+
+/* The call ends when what was ordered has been done. */
+static struct control_task *grpc_regions_later(struct grpc_stream *s,
+                                               void (*finish)(struct control_task *t))
+{
+    grpc_stream_hold(s, &s->call);
+    return control_task_new(s->conn->home->worker->loop, finish, s);
+}
+
 void grpc_regions_cuda_register(struct grpc_stream *s, const uint8_t *data, size_t len,
                                 struct buf **buf)
 {
-    static const Inference__CudaSharedMemoryRegisterResponse done =
-        INFERENCE__CUDA_SHARED_MEMORY_REGISTER_RESPONSE__INIT;
     (void)buf;
     ProtobufCMessage *m = grpc_control_unpack(
         s, &inference__cuda_shared_memory_register_request__descriptor, data, len);
@@ -177,17 +200,15 @@ void grpc_regions_cuda_register(struct grpc_stream *s, const uint8_t *data, size
     struct cuda_ipc_handle handle = {{0}}; /* one that is no handle is as one of no memory */
     if (in->raw_handle.len == sizeof(handle))
         memcpy(&handle, in->raw_handle.data, sizeof(handle));
-    struct err *e = regions_register_cuda(grpc_regions_of(s), as_region_name(in->name), &handle,
-                                          in->device_id, in->byte_size);
+    regions_order_register(grpc_regions_of(s), as_region_name(in->name), &handle, in->device_id,
+                           in->byte_size, control_task_done,
+                           grpc_regions_later(s, finish_register));
     protobuf_c_message_free_unpacked(m, NULL);
-    grpc_control_answer(s, e, &done.base);
 }
 
 void grpc_regions_cuda_unregister(struct grpc_stream *s, const uint8_t *data, size_t len,
                                   struct buf **buf)
 {
-    static const Inference__CudaSharedMemoryUnregisterResponse done =
-        INFERENCE__CUDA_SHARED_MEMORY_UNREGISTER_RESPONSE__INIT;
     (void)buf;
     ProtobufCMessage *m = grpc_control_unpack(
         s, &inference__cuda_shared_memory_unregister_request__descriptor, data, len);
@@ -195,9 +216,9 @@ void grpc_regions_cuda_unregister(struct grpc_stream *s, const uint8_t *data, si
         return;
     const Inference__CudaSharedMemoryUnregisterRequest *in =
         (const Inference__CudaSharedMemoryUnregisterRequest *)m;
-    struct err *e = regions_unregister(grpc_regions_of(s), REGION_CUDA, as_region_name(in->name));
+    regions_order_unregister(grpc_regions_of(s), as_region_name(in->name), control_task_done,
+                             grpc_regions_later(s, finish_unregister));
     protobuf_c_message_free_unpacked(m, NULL);
-    grpc_control_answer(s, e, &done.base);
 }
 
 static bool grpc_regions_is_named(const struct infer_pb_param *p, const char *name)

@@ -172,8 +172,7 @@ static struct worker *grpc_repository_worker(const struct grpc_stream *s)
     return s->conn->home->worker;
 }
 
-/* Ends the call if somebody still waits for it. */
-static void grpc_repository_finish(struct control_task *t, const ProtobufCMessage *m)
+void grpc_repository_finish(struct control_task *t, const ProtobufCMessage *m)
 {
     struct grpc_stream *s = t->owner;
     if (s->conn)

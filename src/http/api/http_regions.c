@@ -6,10 +6,13 @@
 #include "codec/json_out.h"
 #include "codec/json_tensor.h"
 #include "http/api/http_json.h"
+#include "http/api/http_repository.h"
 #include "http/http_exchange.h"
 #include "http/http_shard.h"
 #include "nereid/cuda_driver.h"
+#include "net/control_task.h"
 #include "regions/region.h"
+#include "regions/regions_order.h"
 #include "server/server.h"
 #include "server/worker.h"
 
@@ -163,7 +166,15 @@ static struct err *read_handle(yyjson_val *text, struct cuda_ipc_handle *ret)
                    "'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t");
 }
 
-static struct err *register_cuda(struct regions *s, struct regions_name name, yyjson_val *root)
+/* x is answered when what was ordered has been done. */
+static struct control_task *http_regions_later(struct http_exchange *x)
+{
+    x->pending = true;
+    return control_task_new(x->shard->worker->loop, http_repository_finish, x);
+}
+
+static struct err *register_cuda(struct http_exchange *x, struct regions_name name,
+                                 yyjson_val *root)
 {
     yyjson_val *handle = http_json_get(root, "raw_handle");
     yyjson_val *text, *number;
@@ -185,7 +196,10 @@ static struct err *register_cuda(struct regions *s, struct regions_name name, yy
     if (!e)
         e = read_handle(text, &of);
     /* a number too large for a device becomes one below zero, which is none either */
-    return e ? e : regions_register_cuda(s, name, &of, (int64_t)device, bytes);
+    if (!e)
+        regions_order_register(http_regions_of(x), name, &of, (int64_t)device, bytes,
+                               control_task_done, http_regions_later(x));
+    return e;
 }
 
 static struct err *register_region(struct http_exchange *x, struct http_message *m)
@@ -203,8 +217,17 @@ static struct err *register_region(struct http_exchange *x, struct http_message 
     if (e)
         return e;
     yyjson_val *root = yyjson_doc_get_root(json.doc);
-    e = m->route->cuda ? register_cuda(s, name, root) : register_system(s, name, root);
+    e = m->route->cuda ? register_cuda(x, name, root) : register_system(s, name, root);
     http_json_end(&json);
+    return e;
+}
+
+static struct err *unregister_cuda(struct http_exchange *x, const struct http_message *m)
+{
+    struct err *e = regions_allowed(http_regions_of(x));
+    if (!e)
+        regions_order_unregister(http_regions_of(x), region_name_of(m), control_task_done,
+                                 http_regions_later(x));
     return e;
 }
 
@@ -213,11 +236,13 @@ struct err *http_regions_serve(struct http_exchange *x, struct http_message *m)
     struct err *e;
     if (m->route->status)
         return tell(x, m);
-    if (m->route->unload)
-        e = regions_unregister(http_regions_of(x), kind_of(m), region_name_of(m));
-    else
+    if (!m->route->unload)
         e = register_region(x, m);
-    if (!e)
+    else if (m->route->cuda)
+        e = unregister_cuda(x, m);
+    else
+        e = regions_unregister(http_regions_of(x), REGION_SYSTEM, region_name_of(m));
+    if (!e && !x->pending)
         http_exchange_static(x, 200, HTTP_JSON, NULL, 0);
     return e;
 }

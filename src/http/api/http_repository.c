@@ -40,7 +40,7 @@ static struct http_exchange *answered(struct control_task *t)
     return NULL;
 }
 
-static void finish_control(struct control_task *t)
+void http_repository_finish(struct control_task *t)
 {
     struct http_exchange *x = answered(t);
     if (!x)
@@ -176,7 +176,7 @@ static struct err *read_unload(struct control_task *t, yyjson_val *parameters)
 
 struct err *http_repository_control(struct http_exchange *x, struct http_message *m)
 {
-    struct control_task *t = new_task(x, m, finish_control);
+    struct control_task *t = new_task(x, m, http_repository_finish);
     struct http_json json;
     struct err *e = http_repository_parse(x, m, t, &json);
     if (!e) {
