@@ -3,6 +3,7 @@ the model runs on, and whatever fails, nothing stays open."""
 
 import base64
 import json
+import os
 import struct
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -388,6 +389,72 @@ def test_a_server_that_ends(tmp_path: Path) -> None:
         for name in ("a", "b"):
             assert cuda.register(server, name, client.memory(SIZE)).status == 200
         assert infer(server, "gpu", body([4], part("a", 16), part("b", 16))).status == 200
+    devices.left_nothing()
+
+
+# A call of the driver that takes its time.
+
+
+def held(server: Server, pipe: Path) -> int:
+    """Waits until the call has come to the gate; it goes on when what is returned is closed."""
+    opened: list[int] = []
+
+    def reached() -> bool:
+        try:
+            opened.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:  # nobody reads yet
+            return False
+        return True
+
+    server.process.wait_until(reached, 60)
+    return opened[0]
+
+
+@pytest.mark.parametrize("call", ["cuInit", "cuIpcOpenMemHandle_v2", "cuIpcCloseMemHandle"])
+def test_nobody_else_waits_for_the_driver(call: str, tmp_path: Path) -> None:
+    """The one loop of the server serves others while a region is opened or closed. Who asked is answered when it is done."""
+    devices = Gpus(tmp_path)
+    pipe = devices.gate(call)
+    made = Repository(tmp_path / "models")
+    made.identity("m", extra=ON_CPU)
+    with (
+        Nereid(made.path, ALLOWED | {"loop-threads": "1"}, env=devices.env) as server,
+        Client(devices) as client,
+        ThreadPoolExecutor() as pool,
+    ):
+        memory = client.memory(SIZE, DATA)
+        if call == "cuIpcCloseMemHandle":
+            assert cuda.register(server, "r", memory).status == 200
+            asked = pool.submit(cuda.unregister, server, "r")
+        else:
+            asked = pool.submit(cuda.register, server, "r", memory)
+        gate = held(server, pipe)
+        tensor = {"name": "INPUT0", "datatype": "FP32", "shape": [1], "data": [7]}
+        assert infer(server, "m", json.dumps({"inputs": [tensor]}).encode()).json()["outputs"][0]["data"] == [7]
+        with Channel(server.grpc) as channel:
+            assert channel.call("CudaSharedMemoryStatus").parse(pb.CudaSharedMemoryStatusResponse).regions == {}
+        assert not asked.done()
+        os.close(gate)
+        assert asked.result().status == 200
+        assert len(cuda.status(server)) == (call != "cuIpcCloseMemHandle")
+    devices.left_nothing()
+
+
+def test_who_asked_and_went(tmp_path: Path) -> None:
+    """The region is registered all the same; the name tells."""
+    devices = Gpus(tmp_path)
+    pipe = devices.gate("cuIpcOpenMemHandle_v2")
+    made = Repository(tmp_path / "models")
+    made.identity("m", extra=ON_CPU)
+    with Nereid(made.path, ALLOWED, env=devices.env) as server, Client(devices) as client:
+        memory = client.memory(SIZE, DATA)
+        with rawhttp.Connection("127.0.0.1", server.http_port) as connection:
+            asked = json.dumps({"raw_handle": {"b64": base64.b64encode(memory.handle).decode()}, "device_id": 0, "byte_size": SIZE}).encode()
+            connection.send(rawhttp.head("POST", f"{CUDA}/region/r/register", body=asked) + asked)
+            gate = held(server, pipe)
+        os.close(gate)
+        server.process.wait_until(lambda: len(cuda.status(server)) == 1, 60)
+        assert infer(server, "m", body([4], part("r", 16))).status == 200
     devices.left_nothing()
 
 

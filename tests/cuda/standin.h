@@ -7,6 +7,8 @@
  *                      "" = none
  * NEREID_CUDA_FAIL     calls that fail, parted by commas, each SYMBOL:N=RESULT for the N-th call,
  *                      or SYMBOL:N+=RESULT for that and all later ones
+ * NEREID_CUDA_GATE     a call that takes as long as a test wants, SYMBOL:N=PIPE: the N-th waits until
+ *                      the named pipe was opened for writing, and closed
  * NEREID_CUDA_REPORT   file to which every process appends one line of JSON at its end:
  *                      what still lived, what was done wrong, how often each function was called */
 #include "nereid/cuda_driver.h"

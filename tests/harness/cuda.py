@@ -22,7 +22,7 @@ class Client:
 
     def __init__(self, gpus: Gpus, device: int = 0):
         self.device = device
-        env = {name: value for name, value in gpus.env.items() if name not in ("NEREID_CUDA_FAIL", "NEREID_CUDA_REPORT")}
+        env = {name: value for name, value in gpus.env.items() if name not in ("NEREID_CUDA_FAIL", "NEREID_CUDA_GATE", "NEREID_CUDA_REPORT")}
         self._process = subprocess.Popen(
             [sys.executable, str(PROGRAM), str(device)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | env, text=True
         )

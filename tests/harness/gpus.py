@@ -28,6 +28,13 @@ class Gpus:
                 "NEREID_CUDA_REPORT": str(self._report),
             }
 
+    def gate(self, call: str, number: int = 1) -> Path:
+        """Makes that call of the driver wait, until the pipe was opened for writing and closed. Before the server starts."""
+        pipe = self._report.parent / "cuda-gate"
+        os.mkfifo(pipe)
+        self.env["NEREID_CUDA_GATE"] = f"{call}:{number}={pipe}"
+        return pipe
+
     def reports(self) -> list[dict[str, Any]]:
         """One for each process that had the driver open and has ended."""
         lines = self._report.read_text().splitlines() if self._report.exists() else []
