@@ -458,6 +458,30 @@ def test_who_asked_and_went(tmp_path: Path) -> None:
     devices.left_nothing()
 
 
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_server_that_ends_meanwhile(stays: bool, tmp_path: Path) -> None:
+    """It waits for the driver, and closes what was opened. Who stayed is answered."""
+    devices = Gpus(tmp_path)
+    pipe = devices.gate("cuIpcOpenMemHandle_v2")
+    made = Repository(tmp_path / "models")
+    made.identity("m", extra=ON_CPU)
+    with Nereid(made.path, ALLOWED, env=devices.env) as server, Client(devices) as client:
+        memory = client.memory(SIZE, DATA)
+        with rawhttp.Connection("127.0.0.1", server.http_port) as connection:
+            asked = json.dumps({"raw_handle": {"b64": base64.b64encode(memory.handle).decode()}, "device_id": 0, "byte_size": SIZE}).encode()
+            connection.send(rawhttp.head("POST", f"{CUDA}/region/r/register", body=asked) + asked)
+            gate = held(server, pipe)
+            server.process.terminate()
+            server.process.wait_until(lambda: "received, stopping" in server.process.log(), 60)
+            if stays:
+                os.close(gate)
+                assert connection.answer().status == 200
+        if not stays:
+            os.close(gate)
+        server.process.ends(0)
+    devices.left_nothing()
+
+
 # Each call of the driver fails once, the first or a later one.
 
 AT_REGISTERING = {
