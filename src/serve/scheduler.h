@@ -87,9 +87,9 @@ struct scheduler_ops {
     /* report - log what was noticed under the lock. Lock not held. NULL = nothing to log. */
     void (*report)(struct scheduler *s);
 
-    /* part - the version serves no more. Called again and again until it is drained, with the number
-     * of requests that hold it: when the scheduler has them all, no other comes. NULL = nothing to
-     * do. */
+    /* part - the version serves no more. Called again and again until it is drained, with the
+     * number of requests that hold it: when the scheduler has them all, no other comes. NULL =
+     * nothing to do. */
     void (*part)(struct scheduler *s, size_t requests);
 
     /* Runners that come and go. Each function may be NULL = nothing to do, or false.
