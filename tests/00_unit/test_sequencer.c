@@ -329,7 +329,6 @@ static void idle_sequences_end(void **state)
     rig_end(&rig);
 }
 
-/* PB-135: The default is a second. */
 /* No further request will come: who is idle ends, who waits has the slot, who runs goes on. */
 static void closing_ends_the_idle(void **state)
 {
@@ -354,6 +353,7 @@ static void closing_ends_the_idle(void **state)
     rig_end(&rig);
 }
 
+/* PB-135: The default is a second. */
 static void idle_by_default(void **state)
 {
     (void)state;
