@@ -35,6 +35,12 @@ bool budget_charge(size_t n)
     return true;
 }
 
+bool budget_room(size_t n)
+{
+    size_t now = budget_in_use();
+    return now < budget_limit() && n <= budget_limit() - now;
+}
+
 bool budget_charge_up(size_t *charged, size_t n)
 {
     if (n <= *charged)
@@ -129,8 +135,7 @@ bool budget_account_room(const struct budget_account *a, size_t n)
     size_t held = atomic_load_explicit(&a->held, memory_order_relaxed);
     if (n < BUDGET_STEP && held < BUDGET_STEP - n)
         return true;
-    size_t now = budget_in_use();
-    return now < budget_limit() && n <= budget_limit() - now;
+    return budget_room(n);
 }
 
 void budget_account_prove(struct budget_account *a)

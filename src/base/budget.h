@@ -14,6 +14,9 @@ size_t budget_limit(void);
  * then answer 503. */
 __attribute__((warn_unused_result)) bool budget_charge(size_t n);
 
+/* budget_room - true if there is room for n more bytes now. */
+bool budget_room(size_t n);
+
 /* budget_charge_anyway - take n bytes even if there is no room, for what is not refused. */
 void budget_charge_anyway(size_t n);
 

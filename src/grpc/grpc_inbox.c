@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#define ALIGN ((size_t)64)
+#define ALIGN       ((size_t)64)
+#define GUESS_LEAST ((size_t)16384) /* an ordinary frame */
 
 static void take_prefix(struct grpc_inbox *in, const uint8_t **data, size_t *len)
 {
@@ -28,7 +29,7 @@ static struct err *grpc_inbox_reserve(struct grpc_inbox *in, struct budget_accou
     size_t offset =
         tensors && !in->compressed ? infer_pb_raw_offset(data, len < in->size ? len : in->size) : 0;
     size_t shift = -offset & (ALIGN - 1);
-    struct err *e = pool_buf_of(account, in->size + shift, &in->buf);
+    struct err *e = pool_buf_of(account, in->size + shift, shift, &in->buf);
     if (!e)
         in->data = in->buf->data + shift;
     return e;
@@ -92,7 +93,8 @@ struct err *grpc_inbox_keep(struct grpc_inbox *in, struct budget_account *accoun
 {
     if (in->buf)
         return NULL;
-    struct err *e = pool_buf_of(account, in->size ? in->size : 1, &in->buf);
+    size_t size = in->size ? in->size : 1;
+    struct err *e = pool_buf_of(account, size, size, &in->buf);
     if (e)
         return e;
     if (in->size)
@@ -114,6 +116,10 @@ size_t grpc_inbox_room(const struct grpc_inbox *in, size_t most)
     size_t left = grpc_inbox_left(in);
     if (most > left)
         most = left;
+    /* Bytes that do not come are charged, too: no more than have come already. */
+    size_t guess = at > GUESS_LEAST ? at : GUESS_LEAST;
+    if (most > guess)
+        most = guess;
     size_t room = pool_room(in->buf, at + most) - at;
     return room < most ? room : most;
 }

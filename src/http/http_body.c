@@ -33,7 +33,7 @@ struct err *http_body_begin(struct http_body *b, struct budget_account *account,
     b->at = http_body_offset(h);
     b->len = 0;
     b->left = h->content_length;
-    return pool_buf_of(account, b->at + (size_t)size + HTTP_BODY_PADDING, &b->buf);
+    return pool_buf_of(account, b->at + (size_t)size + HTTP_BODY_PADDING, b->at, &b->buf);
 }
 
 char *http_body_place(const struct http_body *b)
@@ -76,14 +76,9 @@ static struct err *http_body_grow(struct http_body *b, size_t len)
         cap = next_cap(cap, b->max);
     struct buf *larger;
     /* without an account: who gives no length gets no huge pages */
-    struct err *e = pool_buf_of(NULL, b->at + cap + HTTP_BODY_PADDING, &larger);
+    struct err *e = pool_buf_of(NULL, b->at + cap + HTTP_BODY_PADDING, b->at + b->len, &larger);
     if (e)
         return e;
-    e = pool_arrived(larger, b->at + b->len);
-    if (e) {
-        buf_unref(larger);
-        return e;
-    }
     memcpy(larger->data + b->at, b->buf->data + b->at, b->len);
     buf_unref(b->buf);
     b->buf = larger;

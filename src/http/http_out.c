@@ -205,7 +205,7 @@ static struct err *http_out_keep(struct http_conn *c, const struct http_out *o, 
         copied += piece >= begin && piece < end ? o->iov[i].iov_len : 0;
     }
     struct buf *copy = NULL;
-    struct err *e = copied ? pool_buf_of(c->account, copied, &copy) : NULL;
+    struct err *e = copied ? pool_buf_of(c->account, copied, copied, &copy) : NULL;
     if (e)
         return e;
     struct http_backlog *b = MEM_NEW(struct http_backlog);

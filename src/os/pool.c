@@ -9,9 +9,11 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-#define HUGE_BYTES ((size_t)2 << 20)
-#define CLASSES    64 /* classes of sizes, by power of two */
+#define HUGE_BYTES  ((size_t)2 << 20)
+#define LEAST_BYTES ((size_t)4096) /* charged for a mapping: a page of most machines */
+#define CLASSES     64             /* classes of sizes, by power of two */
 
 /* Memory in mappings that is not charged to anybody is kept until all mappings together have
  * this part of the budget. */
@@ -89,14 +91,12 @@ static void *map_pages(size_t bytes, bool huge)
     char *p = mmap(NULL, bytes + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
-    if (!extra)
-        return p;
-    size_t head = -(uintptr_t)p & (HUGE_BYTES - 1);
+    size_t head = extra ? -(uintptr_t)p & (HUGE_BYTES - 1) : 0;
     if (head)
         munmap(p, head);
     if (extra > head)
         munmap(p + head + bytes, extra - head);
-    madvise(p + head, huge ? HUGE_BYTES : bytes, MADV_NOHUGEPAGE);
+    madvise(p + head, huge && extra ? HUGE_BYTES : bytes, MADV_NOHUGEPAGE);
     if (huge && bytes > HUGE_BYTES)
         madvise(p + head + HUGE_BYTES, bytes - HUGE_BYTES, MADV_HUGEPAGE);
     return p + head;
@@ -129,11 +129,17 @@ static void forget_from(struct pooled *p, size_t keep)
     p->dirty = p->dirty < keep ? p->dirty : keep;
 }
 
+static size_t pool_rounded(size_t bytes, size_t unit)
+{
+    return (bytes + unit - 1) & ~(unit - 1);
+}
+
 /* A warm mapping may have more memory than its next user is charged for. It keeps the memory
  * while there is plenty. */
 static void forget_rest(struct pooled *p, size_t charged)
 {
-    size_t keep = (charged + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
+    size_t page = charged < HUGE_BYTES ? (size_t)sysconf(_SC_PAGESIZE) : HUGE_BYTES;
+    size_t keep = pool_rounded(charged, page);
     if (p->touched <= keep)
         return;
     mutex_lock(&lock);
@@ -229,20 +235,36 @@ struct err *pool_buf_zeroed(size_t size, struct buf **ret)
     return NULL;
 }
 
-static struct err *arriving(size_t size, bool huge, struct buf **ret)
+/* What is charged for so many bytes of `size`: the memory behind them. Up to the first huge page
+ * it doubles, so that there are few steps to it. */
+static size_t pool_step(size_t bytes, size_t size)
 {
-    return pool_make(size, size < HUGE_BYTES ? size : HUGE_BYTES, huge, ret);
+    size_t step = bytes <= LEAST_BYTES  ? LEAST_BYTES
+                  : bytes <= HUGE_BYTES ? (size_t)1 << class_of(bytes)
+                                        : pool_rounded(bytes, HUGE_BYTES);
+    return step < size ? step : size;
+}
+
+/* A peer that has no room even for the beginning is told so at once, but is not charged for it. */
+static struct err *arriving(size_t size, size_t arrived, bool huge, struct buf **ret)
+{
+    size_t charge = size < POOL_MAPPED_BYTES ? size : pool_step(arrived, size);
+    if (!budget_room(size < HUGE_BYTES ? size : HUGE_BYTES))
+        return no_room(size);
+    return pool_make(size, charge, huge, ret);
 }
 
 struct err *pool_buf_arriving(size_t size, struct buf **ret)
 {
-    return arriving(size, true, ret);
+    return arriving(size, 0, true, ret);
 }
 
-struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf **ret)
+struct err *pool_buf_of(struct budget_account *account, size_t size, size_t arrived,
+                        struct buf **ret)
 {
     if (!account || size >= BUDGET_STEP)
-        return arriving(size, size > HUGE_BYTES && budget_account_spend_proof(account), ret);
+        return arriving(size, arrived, size > HUGE_BYTES && budget_account_spend_proof(account),
+                        ret);
     if (!budget_take(account, size))
         return no_room(size);
     struct pooled *p = heap_new(size);
@@ -262,19 +284,12 @@ void pool_whole(struct budget_account *account, size_t bytes)
         budget_account_prove(account);
 }
 
-/* What is charged for a mapping if `bytes` of it are used. */
-static size_t in_pages(const struct pooled *p, size_t bytes)
-{
-    size_t pages = (bytes + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
-    return pages < p->buf.size ? pages : p->buf.size;
-}
-
 size_t pool_room(struct buf *b, size_t bytes)
 {
     struct pooled *p = (struct pooled *)b;
     if (bytes <= p->charged)
         return p->charged;
-    size_t now = in_pages(p, bytes);
+    size_t now = pool_step(bytes, p->buf.size);
     if (budget_charge_up(&p->charged, now))
         touch(p, now);
     return p->charged;
@@ -285,7 +300,7 @@ struct err *pool_arrived(struct buf *b, size_t bytes)
     struct pooled *p = (struct pooled *)b;
     if (pool_room(b, bytes) >= bytes)
         return NULL;
-    size_t now = in_pages(p, bytes);
+    size_t now = pool_step(bytes, p->buf.size);
     touch(p, now); /* it may be written already */
     return no_room(now - p->charged);
 }
@@ -359,7 +374,7 @@ static void pool_shorten(struct pooled *p, size_t bytes)
  * were. */
 static size_t shorten_some(struct pooled *p, size_t most)
 {
-    size_t touched = (p->touched + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
+    size_t touched = pool_rounded(p->touched, HUGE_BYTES);
     touched = touched < p->map_bytes ? touched : p->map_bytes;
     size_t n = touched < most ? touched : most;
     pool_shorten(p, touched - n);

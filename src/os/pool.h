@@ -25,7 +25,8 @@ struct err *pool_buf(size_t size, struct buf **ret);
 struct err *pool_buf_zeroed(size_t size, struct buf **ret);
 
 /* pool_buf_arriving - as pool_buf, for bytes that a peer announced: bytes that do not arrive are
- * not charged. Up to 2 MiB are charged now, the rest by pool_arrived. */
+ * not charged. A page is charged now, the rest by pool_arrived.
+ * errors  those of pool_buf, also if there is no room now for its first 2 MiB */
 struct err *pool_buf_arriving(size_t size, struct buf **ret);
 
 /* pool_buf_of - as pool_buf_arriving, but a buffer shorter than BUDGET_STEP is charged to the
@@ -33,8 +34,10 @@ struct err *pool_buf_arriving(size_t size, struct buf **ret);
  * has huge pages only if the peer's last large message arrived whole: a huge page may take
  * milliseconds, and peers whose messages never end would make others wait for each.
  * pool_whole - a message of so many bytes has arrived whole.
- * account  NULL = no account */
-struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf **ret);
+ * account  NULL = no account
+ * arrived  so many bytes are there already: they are charged now */
+struct err *pool_buf_of(struct budget_account *account, size_t size, size_t arrived,
+                        struct buf **ret);
 void pool_whole(struct budget_account *account, size_t bytes);
 
 /* pool_room - charge the first `bytes` of the buffer if the budget has room for them, before

@@ -171,7 +171,7 @@ static bool wants_huge_pages(const void *at)
 static bool next_is_huge(struct budget_account *a, size_t size)
 {
     struct buf *b;
-    unit_succeeds(pool_buf_of(a, size, &b));
+    unit_succeeds(pool_buf_of(a, size, 0, &b));
     bool huge = wants_huge_pages(b->data + size - 1);
     buf_unref(b);
     return huge;
@@ -216,8 +216,8 @@ static void budget_is_asked_first(void **state)
     assert_int_equal(budget_in_use(), 0);
 }
 
-/* What a peer only announces costs at most a huge page of the budget; what comes is charged, and
- * all of it is given back. */
+/* What a peer only announces costs a page of the budget; what comes is charged, twice as much at
+ * most up to the first huge page, and all of it is given back. */
 static void announced_bytes_are_charged_as_they_come(void **state)
 {
     (void)state;
@@ -231,9 +231,12 @@ static void announced_bytes_are_charged_as_they_come(void **state)
     budget_set_limit(3 * page);
     unit_succeeds(pool_buf_arriving(100 * page + 5, &b));
     assert_int_equal(b->size, 100 * page + 5);
-    assert_int_equal(budget_in_use(), page);
-    unit_succeeds(pool_arrived(b, page));
-    assert_int_equal(budget_in_use(), page);
+    const size_t arrived[] = {1, 4096, 4097, 65536, 65537, page / 2 + 1, page};
+    const size_t charged[] = {4096, 4096, 8192, 65536, 131072, page, page};
+    for (size_t i = 0; i < sizeof(arrived) / sizeof(arrived[0]); i++) {
+        unit_succeeds(pool_arrived(b, arrived[i]));
+        assert_int_equal(budget_in_use(), charged[i]);
+    }
     unit_succeeds(pool_arrived(b, page + 1));
     assert_int_equal(budget_in_use(), 2 * page);
     unit_fails(pool_arrived(b, 3 * page + 1), STATUS_UNAVAILABLE, "no room for");
@@ -243,6 +246,29 @@ static void announced_bytes_are_charged_as_they_come(void **state)
     assert_int_equal(budget_in_use(), 100 * page + 5);
     buf_unref(b);
     assert_int_equal(budget_in_use(), 0);
+    pool_trim(TIME_NEVER);
+}
+
+/* For the beginning of a message there must be room, up to a huge page, but only what comes is
+ * charged; what is there already is charged at once. */
+static void room_for_the_beginning(void **state)
+{
+    (void)state;
+    const size_t page = (size_t)2 << 20;
+    struct buf *b = NULL;
+    budget_set_limit(page + 4096);
+    assert_true(budget_charge(4097));
+    unit_fails(pool_buf_arriving(page, &b), STATUS_UNAVAILABLE, "no room for 2097152 bytes");
+    unit_fails(pool_buf_arriving(page + 1, &b), STATUS_UNAVAILABLE, "no room for 2097153 bytes");
+    budget_release(1);
+    unit_succeeds(pool_buf_arriving(page + 1, &b));
+    assert_int_equal(budget_in_use(), 2 * 4096);
+    buf_unref(b);
+    unit_succeeds(pool_buf_of(NULL, 100000, 100000, &b));
+    assert_int_equal(budget_in_use(), 4096 + 100000);
+    buf_unref(b);
+    budget_release(4096);
+    budget_set_limit(SIZE_MAX);
     pool_trim(TIME_NEVER);
 }
 
@@ -279,12 +305,12 @@ static void short_ones_are_within_the_allowance(void **state)
     struct buf *more = NULL;
     budget_set_limit(BUDGET_STEP);
     assert_true(budget_charge(BUDGET_STEP));
-    unit_fails(pool_buf_of(NULL, 100, &b), STATUS_UNAVAILABLE, "no room for 100 bytes");
-    unit_fails(pool_buf_of(a, BUDGET_STEP, &b), STATUS_UNAVAILABLE, "no room for 16384 bytes");
-    unit_succeeds(pool_buf_of(a, BUDGET_STEP - 1, &b));
+    unit_fails(pool_buf_of(NULL, 100, 0, &b), STATUS_UNAVAILABLE, "no room for 100 bytes");
+    unit_fails(pool_buf_of(a, BUDGET_STEP, 0, &b), STATUS_UNAVAILABLE, "no room for 16384 bytes");
+    unit_succeeds(pool_buf_of(a, BUDGET_STEP - 1, 0, &b));
     assert_int_equal(b->size, BUDGET_STEP - 1);
     unit_succeeds(pool_arrived(b, BUDGET_STEP - 1));
-    unit_fails(pool_buf_of(a, 1, &more), STATUS_UNAVAILABLE, "no room for 1 bytes");
+    unit_fails(pool_buf_of(a, 1, 0, &more), STATUS_UNAVAILABLE, "no room for 1 bytes");
     assert_int_equal(budget_in_use(), BUDGET_STEP);
     budget_account_close(a);
     assert_int_equal(budget_in_use(), 2 * BUDGET_STEP - 1);
@@ -330,6 +356,32 @@ static void what_is_warm_stays_within_the_budget(void **state)
     }
     for (int i = 0; i < BUFFERS; i++)
         buf_unref(b[i]);
+    budget_set_limit(SIZE_MAX);
+    assert_int_equal(pool_trim(TIME_NEVER), 0);
+}
+
+/* Announcements that get what others had touched do not keep it: else whole messages and
+ * announcements by turns would add up. */
+static void announcements_keep_nothing_of_others(void **state)
+{
+    (void)state;
+    enum { MIB = 1 << 20, LIMIT = 32, ROUNDS = 4 };
+    struct buf *announced[ROUNDS * LIMIT];
+    struct buf *b[LIMIT];
+    size_t count = 0;
+    size_t before = resident_bytes();
+    budget_set_limit((size_t)(LIMIT + 1) * MIB);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < LIMIT; i++)
+            b[i] = get(MIB - 8192);
+        for (int i = 0; i < LIMIT; i++)
+            buf_unref(b[i]);
+        assert_in_range(resident_bytes() - before, 0, (size_t)(LIMIT + LIMIT / 4) * MIB);
+        for (int i = 0; i < LIMIT; i++)
+            unit_succeeds(pool_buf_arriving(MIB - 8192, &announced[count++]));
+    }
+    while (count)
+        buf_unref(announced[--count]);
     budget_set_limit(SIZE_MAX);
     assert_int_equal(pool_trim(TIME_NEVER), 0);
 }
@@ -381,9 +433,9 @@ static void many_threads(void **state)
 UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(zeroed_buffers),
           UNIT(given_back_by_slices), UNIT(announced_only), UNIT(huge_pages_are_aligned),
           UNIT(who_sends_whole_messages_has_huge_pages), UNIT(budget_is_asked_first),
-          UNIT(announced_bytes_are_charged_as_they_come),
+          UNIT(announced_bytes_are_charged_as_they_come), UNIT(room_for_the_beginning),
           UNIT(room_is_charged_before_it_is_written), UNIT(short_ones_are_within_the_allowance),
 #if !defined(__SANITIZE_THREAD__)
-          UNIT(what_is_warm_stays_within_the_budget),
+          UNIT(what_is_warm_stays_within_the_budget), UNIT(announcements_keep_nothing_of_others),
 #endif
           UNIT(sizes_that_cannot_be), UNIT(many_threads))

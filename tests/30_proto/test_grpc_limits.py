@@ -10,6 +10,7 @@ import grpc
 import pytest
 from harness import h2frames as h2
 from harness import metrics, rawgrpc, rawhttp
+from harness.held import Bodies
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
@@ -129,11 +130,9 @@ def page(server: Server) -> rawhttp.Answer:
 def spend(server: Server, stack: contextlib.ExitStack) -> None:
     """Bodies that do not end take the budget but for some bytes, requests for a model that waits take these and a little more. Each has been
     looked at before the next comes, so that a few requests do: a client that pings for many would be thrown out."""
+    bodies = stack.enter_context(Bodies(server.http, "all"))
     for bits in range(19, 10, -1):
-        greedy = stack.enter_context(rawhttp.Connection(HOST, server.http_port))
-        greedy.send(rawhttp.head("POST", "/v2/models/all/infer", {"Content-Length": str(1 << bits), "Expect": "100-continue"}))
-        assert greedy.answer().status in (100, 503)  # allowed: what was held before decides, and the sum is looked at below
-        greedy.send(b"{")
+        bodies.hold(1 << bits)  # what was held before decides whether there is room, and the sum is looked at below
     pusher = stack.enter_context(h2.Connection(server.grpc))
     asked = h2.message(one_row("other").SerializeToString())
     block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import witness
 from harness import metrics, rawhttp
+from harness.held import Bodies
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 from witness import Board, board, compile_backend  # noqa: F401
@@ -67,10 +68,8 @@ def binary(server: Nereid, size: int) -> rawhttp.Answer:
 
 def test_what_is_spent(small: Nereid) -> None:
     """What is more than the whole budget will never have room."""
-    headers = {"Content-Length": str(768 << 10), "Inference-Header-Content-Length": "100", "Expect": "100-continue"}
-    with rawhttp.Connection(HOST, small.http_port) as holder:
-        holder.send(rawhttp.head("POST", "/v2/models/echo/infer", headers))
-        assert holder.answer().status == 100
+    with Bodies(small.http, "echo") as holder:
+        assert holder.hold(768 << 10)
         assert again(binary(small, 512 << 10)) == (503, "1")
         assert again(binary(small, 2 << 20)) == (503, None)
     small.process.wait_until(lambda: binary(small, 512 << 10).status == 100, 60)

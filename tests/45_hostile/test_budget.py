@@ -11,7 +11,8 @@ import pytest
 
 from crowd import Crowd
 from harness import h2frames as h2
-from harness import rawgrpc, rawhttp, recite
+from harness import http2, rawgrpc, rawhttp, recite
+from harness.held import Bodies
 from harness.metrics import scrape
 from harness.processors import on
 from harness.repository import Repository
@@ -283,27 +284,17 @@ def used(server: Server) -> int:
     return int(scrape(server.metrics)["nereid_budget_in_use_bytes"].value())
 
 
-def hold(server: Server, size: int, stack: contextlib.ExitStack) -> bool:
-    """A body of that size that does not go on; False where the server has no room for it. It says which before the body comes."""
-    headers = {"Content-Length": str(size), "Inference-Header-Content-Length": "100", "Expect": "100-continue"}
-    holder = stack.enter_context(rawhttp.Connection("127.0.0.1", server.http_port))
-    holder.send(rawhttp.head("POST", "/v2/models/id_fp32/infer", headers))
-    status = holder.answer().status
-    assert status in (100, 503), status  # allowed: who calls is told which of them it is
-    return status == 100
-
-
 @contextlib.contextmanager
 def spent(server: Server) -> Iterator[None]:
     """Others hold the whole budget, but for less than the allowance of a connection: bodies that do not go on. What earlier requests hold may
     go meanwhile: then its room is taken, too."""
     smallest = 1 << 14
     until = time.monotonic() + 60
-    with contextlib.ExitStack() as stack:
+    with Bodies(server.http, "id_fp32") as bodies:
         while (left := BUDGET - used(server)) > smallest + 1024:
             assert time.monotonic() < until, f"{left} bytes are left of the budget"
             for size in [1 << power for power in range(20, 13, -1)]:
-                while hold(server, size, stack):
+                while bodies.hold(size):
                     pass
         yield
 
@@ -366,6 +357,64 @@ def test_short_questions_that_come_in_pieces_where_the_budget_is_spent(siege: Si
                 asking.send(*(h2.frame(h2.DATA, 0, 1, message[at : at + 1]) for at in range(len(message))))
                 asking.send(h2.frame(h2.DATA, h2.END_STREAM, 1))
                 assert asking.finish(1).trailers["grpc-status"] == "0", method
+
+
+ANNOUNCED, COUNT = 3 << 20, 150  # several times the budget together
+
+
+def announced_over_http(server: Server, stack: contextlib.ExitStack) -> None:
+    head = {"Content-Length": str(ANNOUNCED), "Inference-Header-Content-Length": "100", "Expect": "100-continue"}
+    for _ in range(COUNT):
+        connection = stack.enter_context(rawhttp.Connection("127.0.0.1", server.http_port))
+        connection.send(rawhttp.head("POST", "/v2/models/id_fp32/infer", head))
+        assert connection.answer().status == 100
+        connection.send(b"{")
+
+
+def announced_over_http2(server: Server, stack: contextlib.ExitStack) -> None:
+    connection = stack.enter_context(http2.Connection(server.http))
+    head = http2.fields("POST", "/v2/models/id_fp32/infer", {"content-length": str(ANNOUNCED)})
+    streams = range(1, 1 + 2 * COUNT, 2)
+    connection.send(*(http2.head(stream, head) + h2.frame(h2.DATA, 0, stream, b"{") for stream in streams))
+    connection.settle()
+    assert not any(call.ended for call in connection.calls.values())
+
+
+def taken(connection: h2.Connection) -> None:
+    """The server has seen what was sent. Who pings so often would be thrown out."""
+    connection.send(h2.settings())
+    while not (got := connection.read()).kind == h2.SETTINGS or not got.flags & h2.ACK:
+        pass
+
+
+def announced_over_grpc(server: Server, stack: contextlib.ExitStack) -> None:
+    """On several connections: of a message that is alone on one more is read at once. So another byte comes of each first one."""
+    connections = [stack.enter_context(http2.Connection(server.grpc)) for _ in range(COUNT // 5)]
+    prefix = b"\0" + struct.pack(">I", ANNOUNCED)
+    for stream in range(1, 11, 2):
+        for each in connections:
+            each.send(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block("ModelInfer")), h2.frame(h2.DATA, 0, stream, prefix + b"\x0a"))
+            taken(each)
+            each.send(h2.frame(h2.DATA, 0, stream, b"\x07"))
+            taken(each)
+    assert not any(call.ended for each in connections for call in each.calls.values())
+
+
+@pytest.mark.parametrize("announced", [announced_over_http, announced_over_http2, announced_over_grpc])
+def test_what_is_only_announced_is_not_charged(siege: Siege, announced: Callable[[Server, contextlib.ExitStack], None]) -> None:
+    """A hundred and fifty messages of 3 MiB, of each of which a byte or two came: there is room for those of others."""
+    server = siege.server
+    tensor = json.dumps({"name": "INPUT0", "datatype": "FP32", "shape": [1 << 18], "parameters": {"binary_data_size": 1 << 20}})
+    text = f'{{"inputs":[{tensor}],"parameters":{{"binary_data_output":true}}}}'.encode()
+    headers = {"Inference-Header-Content-Length": str(len(text))}
+    with contextlib.ExitStack() as stack:
+        announced(server, stack)
+        assert used(server) < COUNT << 16
+        with rawhttp.Connection("127.0.0.1", server.http_port) as client, rawgrpc.Channel(server.grpc) as channel:
+            for _ in range(5):
+                assert client.ask("POST", "/v2/models/id_fp32/infer", text + bytes(1 << 20), headers).status == 200
+                request = rawgrpc.infer_request("id_fp32", [("INPUT0", "FP32", [1 << 18], bytes(1 << 20))])
+                assert channel.call("ModelInfer", request).code == "OK"
 
 
 def endless_message(method: str, stream: int) -> bytes:

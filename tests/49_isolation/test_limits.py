@@ -158,7 +158,8 @@ def test_no_room_for_a_text_of_an_answer_is_no_fault_of_the_process(repository: 
     """The budget is spent by one client's body that does not end, the allowance of another by its request."""
     budget, session = 1 << 20, 32 << 10  # of which the session of the client's connection is charged
     crasher(repository, "echo")
-    announced = rawhttp.head("POST", "/v2/models/echo/infer", {"Content-Length": str(budget - session - 12000)})
+    size = budget - session - 12000
+    announced = rawhttp.head("POST", "/v2/models/echo/infer", {"Content-Length": str(size)})
     request = rawgrpc.infer_request("echo", [("INPUT0", "INT32", [1], np.int32(PARAMETERS).tobytes())])
     request.parameters["text"].string_param = "x" * 7000
     with Nereid(repository.path, options={"memory-budget": str(budget)}) as server, rawgrpc.Channel(server.grpc) as client:
@@ -166,7 +167,7 @@ def test_no_room_for_a_text_of_an_answer_is_no_fault_of_the_process(repository: 
             assert client.call("ModelInfer", request).code == "OK"
         old = process_of(server, "echo")
         with rawhttp.Connection(HOST, server.http_port) as greedy:
-            greedy.send(announced + b"{")
+            greedy.send(announced + bytes(size - 1))
             until(lambda: metrics.scrape(server.metrics)["nereid_budget_in_use_bytes"].value() > budget - 16384)
             answer = client.call("ModelInfer", request)
             assert answer.code == "UNAVAILABLE" and "parameter 'text'" in answer.details, answer
