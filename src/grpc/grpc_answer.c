@@ -263,15 +263,14 @@ void grpc_answer_encoding(struct grpc_stream *s)
     answer_headers(s, nv, 3 + status_headers(s, nv + 3, digits, text));
 }
 
-void grpc_answer_abandon(struct grpc_stream *s)
+void grpc_answer_abandon(struct grpc_stream *s, int status, uint32_t code)
 {
-    LOG_VERBOSE(1, "gRPC: ending a call whose client does not take its answer");
+    LOG_VERBOSE(1, "gRPC: ending a call whose client does not go on with it");
     s->ended = true;
-    s->status = GRPC_ANSWER_RESOURCE_EXHAUSTED;
+    s->status = status;
     loop_timer_clear(s->conn->home->worker->loop, &s->timer);
     grpc_stream_cancel(s);
-    submitted(s, nghttp2_submit_rst_stream(session_of(s), NGHTTP2_FLAG_NONE, s->id,
-                                           NGHTTP2_ENHANCE_YOUR_CALM));
+    submitted(s, nghttp2_submit_rst_stream(session_of(s), NGHTTP2_FLAG_NONE, s->id, code));
 }
 
 uint64_t grpc_answer_left(const struct grpc_stream *s)

@@ -36,8 +36,11 @@ void grpc_answer_end(struct grpc_stream *s, int status, const char *message);
 /* grpc_answer_fail - end the call with an error, which is freed. */
 void grpc_answer_fail(struct grpc_stream *s, struct err *e);
 
-/* grpc_answer_abandon - the client does not take its answers: reset the call, which frees them. */
-void grpc_answer_abandon(struct grpc_stream *s);
+/* grpc_answer_abandon - the client does not send its message, or does not take its answers: reset
+ * the call, which frees them.
+ * status  of the call, for what is counted
+ * code    of the reset, from which the client makes the same status */
+void grpc_answer_abandon(struct grpc_stream *s, int status, uint32_t code);
 
 /* grpc_answer_http - refuse a request that is not a gRPC call with a static HTTP status of three
  * digits. */

@@ -86,7 +86,7 @@ struct grpc_conn {
     uint32_t held_streams; /* paused streams with kept bytes */
     /* streams that were answered before their client had sent everything */
     uint32_t stopping_streams;
-    uint32_t receiving;       /* streams with an incomplete message */
+    uint32_t receiving;       /* streams whose client must go on with a message */
     uint32_t answering;       /* streams with answers that wait to be sent */
     uint32_t turns;           /* turns since it was last useful: net/turns.h */
     struct turns_share share; /* how much is read in a turn */

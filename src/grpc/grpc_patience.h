@@ -13,7 +13,7 @@ struct loop_timer;
 /* grpc_patience_watch - at the end of a turn: set the timer for what the client must do next. */
 void grpc_patience_watch(struct grpc_conn *c);
 
-/* grpc_patience_due - the function of c->timer: ends calls whose client does not open their
- * windows, and closes a connection whose client does not do something else in time; the
- * connection is gone then. */
+/* grpc_patience_due - the function of c->timer: ends calls whose client does not go on with their
+ * messages, or does not open their windows, and closes a connection whose client does not do
+ * something else in time; the connection is gone then. */
 void grpc_patience_due(struct loop_timer *t);

@@ -257,14 +257,24 @@ static void grpc_stream_admit(struct grpc_stream *s)
         loop_timer_set(grpc_stream_loop(s), &s->timer, loop_now(grpc_stream_loop(s)) + s->timeout);
 }
 
-/* Notes whether the client must send the rest of a message. */
-static void count_partial(struct grpc_stream *s)
+/* True if the client must go on with a message: the one of a unary call, whether it has begun or
+ * not, or one that a streaming call has begun. */
+static bool owes_message(const struct grpc_stream *s)
 {
-    bool partial = !grpc_stream_over(s) && grpc_inbox_partial(&s->in);
-    if (partial == s->counted)
+    if (grpc_stream_over(s) || s->held)
+        return false;
+    return s->method->streams ? grpc_inbox_partial(&s->in) : s->unary != GRPC_STREAM_DELIVERED;
+}
+
+static void count_owing(struct grpc_stream *s)
+{
+    bool owes = owes_message(s);
+    if (owes == s->counted)
         return;
-    s->counted = partial;
-    s->conn->receiving += partial ? 1u : -1u;
+    s->counted = owes;
+    s->conn->receiving += owes ? 1u : -1u;
+    if (owes)
+        s->arrived = loop_now(grpc_stream_loop(s));
 }
 
 /* Opens the window by what was reserved for the message. */
@@ -424,6 +434,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     if (!s || grpc_stream_over(s))
         return 0;
     CHECK_MAGIC(s, MAGIC);
+    s->arrived = loop_now(grpc_stream_loop(s));
     if (!s->method->streams) {
         take_unary(s, data, len, flags & NGHTTP2_FLAG_END_STREAM);
     } else {
@@ -431,7 +442,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
         if (taken < len)
             grpc_stream_keep(s, data + taken, len - taken);
     }
-    count_partial(s);
+    count_owing(s);
     note_filling(s);
     return 0;
 }
@@ -457,7 +468,7 @@ void grpc_stream_leave(struct grpc_stream *s)
             s->conn->filling = NULL;
     }
     grpc_stream_end_if_over(s);
-    count_partial(s);
+    count_owing(s);
 }
 
 bool grpc_stream_cut(struct grpc_stream *s)
@@ -481,8 +492,8 @@ static void on_half_closed(struct grpc_stream *s)
     } else if (s->unary == GRPC_STREAM_WAITING || partial) {
         grpc_answer_end(s, GRPC_ANSWER_INTERNAL,
                         partial ? "the message is cut off" : "the call has no message");
-        count_partial(s);
     }
+    count_owing(s);
 }
 
 void grpc_stream_frame(struct grpc_conn *c, const nghttp2_frame *frame)
@@ -492,8 +503,10 @@ void grpc_stream_frame(struct grpc_conn *c, const nghttp2_frame *frame)
         return;
     if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
         s->half_closed = true;
-    if (is_request(frame))
+    if (is_request(frame)) {
         grpc_stream_admit(s);
+        count_owing(s);
+    }
     if (s->half_closed)
         on_half_closed(s);
 }
@@ -534,7 +547,7 @@ static void grpc_stream_go_on(struct grpc_stream *s)
     drop_held(s);
     if (s->half_closed)
         on_half_closed(s);
-    count_partial(s);
+    count_owing(s);
 }
 
 void grpc_stream_unpacked(struct grpc_stream *s)
@@ -594,7 +607,7 @@ void grpc_stream_closed(struct grpc_stream *s)
     if (!s->of_use)
         turns_add(&s->conn->turns, TURNS_CALL);
     s->ended = true;
-    count_partial(s);
+    count_owing(s);
     loop_timer_clear(grpc_stream_loop(s), &s->timer);
     grpc_delay_drop(s);
     grpc_answer_drop(s);

@@ -88,6 +88,7 @@ struct grpc_stream {
     struct grpc_inbox in;
     enum grpc_stream_unary unary;
     bool counted;     /* counted in conn->receiving */
+    time_ns arrived;  /* then: when bytes of it last came, or the server began to wait for them */
     bool half_closed; /* the client sends no more */
     bool of_use;      /* it brought a message */
     bool cut;         /* some of the client's data was dropped because the server stops */

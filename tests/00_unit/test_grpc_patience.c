@@ -244,8 +244,10 @@ static void wait(struct rig *r, time_ns span)
     c->progress -= span;
     c->sent -= span;
     c->moved -= span;
-    LIST_EACH (node, &c->streams)
+    LIST_EACH (node, &c->streams) {
         LIST_ITEM(node, struct grpc_stream, node)->moved -= span;
+        LIST_ITEM(node, struct grpc_stream, node)->arrived -= span;
+    }
     loop_timer_set(loop_of(r), &c->timer, loop_now(loop_of(r)));
     turn(r);
     take(r);
@@ -305,6 +307,78 @@ static void half_a_frame_has_a_minute(void **state)
         assert_false(is_open(r));
         rig_free(r);
     }
+}
+
+static void data(struct rig *r, int id, const char *bytes, size_t len)
+{
+    frame_head(r, len, NGHTTP2_DATA, 0, id);
+    strbuf_append(&r->out, bytes, len);
+}
+
+/* Whatever else its client sends: a call without its message, half of one, a whole one behind
+ * which the call does not end. Streaming calls may be idle between messages. */
+static void a_message_has_a_minute_of_its_own(void **state)
+{
+    (void)state;
+    size_t before = budget_in_use();
+    struct rig *r = rig_new(WIDE);
+    enum { NONE = 1, HALF = 3, WHOLE = 5, STREAMED = 7, ALIVE = 9, IDLE = 11, IDLE_AGAIN = 13 };
+    for (int id = NONE; id <= ALIVE; id += 2)
+        call(r, id, id == STREAMED ? STREAM : LIVE);
+    call(r, IDLE, STREAM);
+    call(r, IDLE_AGAIN, STREAM);
+    data(r, HALF, "\0\0\1\0\0h", 6);
+    data(r, WHOLE, "\0\0\0\0\0", 5);
+    data(r, STREAMED, "\0\0", 2);
+    data(r, ALIVE, "\0\0\0\0\x9h", 6);
+    data(r, IDLE_AGAIN, "\0\0\0\0\0", 5);
+    flush(r, true);
+    assert_int_equal(conn_of(r)->receiving, 5);
+    wait(r, GRPC_PATIENCE / 2);
+    data(r, ALIVE, "a", 1);
+    flush(r, true);
+    wait(r, GRPC_PATIENCE / 2 + TIME_S(1));
+    flush(r, true);
+    uint32_t word = 0;
+    for (int id = NONE; id <= IDLE_AGAIN; id += 2) {
+        assert_int_equal(frames(r, NGHTTP2_RST_STREAM, id, &word), id < ALIVE);
+        assert_int_equal(word, NGHTTP2_CANCEL);
+    }
+    assert_int_equal(conn_of(r)->receiving, 1);
+    frame_head(r, 7, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, ALIVE);
+    strbuf_append(&r->out, "message", 7);
+    flush(r, true);
+    assert_int_not_equal(frames(r, NGHTTP2_HEADERS, ALIVE, &word), 0);
+    assert_int_equal(conn_of(r)->receiving, 0);
+    rig_free(r);
+    assert_int_equal(budget_in_use(), before);
+}
+
+/* Its client may not send more before some of its requests were answered. */
+static void a_paused_call_owes_nothing(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(WIDE);
+    call(r, 1, STREAM);
+    data(r, 1, "\0\0\0\0\x9h", 6);
+    flush(r, true);
+    struct grpc_stream *s = LIST_ITEM(conn_of(r)->streams.next, struct grpc_stream, node);
+    s->call_count = GRPC_STREAM_MAX_CALLS;
+    data(r, 1, "a", 1);
+    flush(r, true);
+    assert_non_null(s->held);
+    wait(r, GRPC_PATIENCE + TIME_S(1));
+    uint32_t word;
+    assert_int_equal(frames(r, NGHTTP2_RST_STREAM, 1, &word), 0);
+    s->call_count = 0;
+    grpc_conn_flush_later(conn_of(r));
+    flush(r, true);
+    assert_null(s->held);
+    wait(r, GRPC_PATIENCE / 2);
+    assert_int_equal(frames(r, NGHTTP2_RST_STREAM, 1, &word), 0);
+    wait(r, GRPC_PATIENCE / 2 + TIME_S(1));
+    assert_int_equal(frames(r, NGHTTP2_RST_STREAM, 1, &word), 1);
+    rig_free(r);
 }
 
 static void an_answer_waits_a_minute_for_its_window(void **state)
@@ -580,6 +654,7 @@ UNIT_MAIN(UNIT(who_sends_much_is_busy), UNIT(many_calls_are_given_up_by_and_by),
           UNIT(who_sends_much_behind_calls_that_wait_is_busy),
           UNIT(calls_behind_one_that_waits_are_taken_in_small_parts),
           UNIT(idle_clients_owe_nothing), UNIT(half_a_frame_has_a_minute),
+          UNIT(a_message_has_a_minute_of_its_own), UNIT(a_paused_call_owes_nothing),
           UNIT(an_answer_waits_a_minute_for_its_window), UNIT(a_client_that_is_left_owes_nothing),
           UNIT(a_stream_that_comes_too_late_is_told_so),
           UNIT(the_window_of_the_connection_has_a_minute), UNIT(what_is_written_must_be_read))
