@@ -465,8 +465,11 @@ bool grpc_conn_was_called(const struct grpc_conn *c)
 unsigned grpc_conn_cut(struct grpc_conn *c)
 {
     unsigned count = 0;
-    LIST_EACH (node, &c->streams)
-        count += grpc_stream_cut(LIST_ITEM(node, struct grpc_stream, node));
+    LIST_EACH (node, &c->streams) {
+        struct grpc_stream *s = LIST_ITEM(node, struct grpc_stream, node);
+        count += grpc_stream_works(s);
+        grpc_stream_cut(s);
+    }
     write_out(c);
     sock_discard(c->watch.fd, SOCK_DISCARD_BYTES); /* else closing may take the answers back */
     return count;

@@ -4,11 +4,17 @@
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
 #include "grpc/grpc_stream.h"
+#include "net/door.h"
 #include "server/worker.h"
 
 static struct loop *grpc_patience_loop(const struct grpc_conn *c)
 {
     return c->home->worker->loop;
+}
+
+static time_ns grpc_patience_of(const struct grpc_conn *c)
+{
+    return c->leaving ? DOOR_STALL : GRPC_PATIENCE;
 }
 
 /* True if the client must send bytes, whatever calls it has. */
@@ -20,9 +26,9 @@ static bool owes_bytes(const struct grpc_conn *c)
 void grpc_patience_watch(struct grpc_conn *c)
 {
     bool owes = owes_bytes(c) || c->receiving > 0 || h2_out_waits(&c->out) || c->answering > 0;
-    if (c->timer.heap_index == 0 && owes)
-        loop_timer_set(grpc_patience_loop(c), &c->timer,
-                       loop_now(grpc_patience_loop(c)) + GRPC_PATIENCE);
+    time_ns when = loop_now(grpc_patience_loop(c)) + grpc_patience_of(c);
+    if (owes && (c->timer.heap_index == 0 || c->timer.when > when))
+        loop_timer_set(grpc_patience_loop(c), &c->timer, when);
 }
 
 static time_ns earlier(time_ns a, time_ns b)
@@ -39,18 +45,20 @@ static time_ns judge_messages(struct grpc_conn *c, time_ns now)
         struct grpc_stream *s = LIST_ITEM(node, struct grpc_stream, node);
         if (!s->counted || grpc_stream_over(s))
             continue;
-        time_ns due = s->arrived + GRPC_PATIENCE;
-        if (now >= due)
-            grpc_answer_abandon(s, GRPC_ANSWER_CANCELLED, NGHTTP2_CANCEL);
-        else
+        time_ns due = s->arrived + grpc_patience_of(c);
+        if (now < due)
             next = earlier(next, due);
+        else if (c->leaving)
+            grpc_stream_cut(s);
+        else
+            grpc_answer_abandon(s, GRPC_ANSWER_CANCELLED, NGHTTP2_CANCEL);
     }
     return next;
 }
 
 /* Drops answers of calls whose window was closed all the time; most waiting answers wait for a
  * window. Returns when to check again; a time that is not after now means that the connection's
- * own window stays closed. */
+ * own window stays closed. While the connection leaves, other calls of it are waited for. */
 static time_ns judge_answers(struct grpc_conn *c, time_ns now)
 {
     bool closed = nghttp2_session_get_remote_window_size(c->session) <= 0;
@@ -59,11 +67,11 @@ static time_ns judge_answers(struct grpc_conn *c, time_ns now)
         struct grpc_stream *s = LIST_ITEM(node, struct grpc_stream, node);
         if (!s->replies || s->replies->waits)
             continue;
-        if (closed)
+        if (closed && !c->leaving)
             return c->moved + GRPC_PATIENCE;
-        time_ns due = now + GRPC_PATIENCE; /* checked again later */
-        if (nghttp2_session_get_stream_remote_window_size(c->session, s->id) <= 0)
-            due = s->moved + GRPC_PATIENCE;
+        time_ns due = now + grpc_patience_of(c); /* checked again later */
+        if (closed || nghttp2_session_get_stream_remote_window_size(c->session, s->id) <= 0)
+            due = s->moved + grpc_patience_of(c);
         if (now >= due)
             grpc_answer_abandon(s, GRPC_ANSWER_RESOURCE_EXHAUSTED, NGHTTP2_ENHANCE_YOUR_CALM);
         else
@@ -72,15 +80,34 @@ static time_ns judge_answers(struct grpc_conn *c, time_ns now)
     return next;
 }
 
+/* True if a call waits for its model. */
+static bool any_works(const struct grpc_conn *c)
+{
+    LIST_EACH (node, &c->streams)
+        if (grpc_stream_works(LIST_ITEM(node, struct grpc_stream, node)))
+            return true;
+    return false;
+}
+
+/* When a client has owed bytes too long, whatever calls it has. While the connection leaves, its
+ * calls are waited for. */
+static time_ns bytes_due(const struct grpc_conn *c, time_ns now)
+{
+    if (!owes_bytes(c))
+        return TIME_NEVER;
+    time_ns due = c->progress + grpc_patience_of(c);
+    return now >= due && c->leaving && any_works(c) ? now + DOOR_STALL : due;
+}
+
 void grpc_patience_due(struct loop_timer *t)
 {
     struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, timer);
     time_ns now = loop_now(grpc_patience_loop(c));
-    time_ns next = owes_bytes(c) ? c->progress + GRPC_PATIENCE : TIME_NEVER;
+    time_ns next = bytes_due(c, now);
     if (c->receiving > 0)
         next = earlier(next, judge_messages(c, now));
     if (h2_out_waits(&c->out))
-        next = earlier(next, c->sent + GRPC_PATIENCE);
+        next = earlier(next, c->sent + grpc_patience_of(c));
     else if (c->answering > 0)
         next = earlier(next, judge_answers(c, now));
     if (now >= next) {

@@ -1,8 +1,8 @@
 #pragma once
 /* How long a client may take to finish its handshake, to continue a message or frame that it
  * began, to read what is written to it, and to open its windows for waiting answers. What it
- * makes the server hold meanwhile is charged to the common budget. On the thread of the
- * connection's worker. */
+ * makes the server hold meanwhile is charged to the common budget. When the server stops, it is
+ * DOOR_STALL for all of that (net/door.h). On the thread of the connection's worker. */
 #include "os/clock.h"
 
 struct grpc_conn;

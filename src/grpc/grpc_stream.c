@@ -471,11 +471,14 @@ void grpc_stream_leave(struct grpc_stream *s)
     count_owing(s);
 }
 
-bool grpc_stream_cut(struct grpc_stream *s)
+bool grpc_stream_works(const struct grpc_stream *s)
 {
-    bool works = !s->ended && (s->call_count > 0 || s->unary == GRPC_STREAM_DELIVERED);
+    return !s->ended && (s->call_count > 0 || s->unary == GRPC_STREAM_DELIVERED);
+}
+
+void grpc_stream_cut(struct grpc_stream *s)
+{
     answer_leaving(s);
-    return works;
 }
 
 /* The client has sent everything, and the method has had all of it. */

@@ -159,9 +159,11 @@ void grpc_stream_end_if_over(struct grpc_stream *s);
 /* grpc_stream_leave - the server stops: a streaming call takes no more messages. */
 void grpc_stream_leave(struct grpc_stream *s);
 
-/* grpc_stream_cut - the server has no more time: end the call with a status.
- * returns  true if it was waiting for its model, or for the repository */
-bool grpc_stream_cut(struct grpc_stream *s);
+/* grpc_stream_works - true if the call waits for its model, or for the repository. */
+bool grpc_stream_works(const struct grpc_stream *s);
+
+/* grpc_stream_cut - the server has no more time for the call: end it with a status. */
+void grpc_stream_cut(struct grpc_stream *s);
 
 /* grpc_stream_cancel - cancel every request in flight. */
 void grpc_stream_cancel(struct grpc_stream *s);

@@ -8,15 +8,13 @@
 #include "http/http_conn.h"
 #include "http/http_cut.h"
 #include "http/http_shard.h"
+#include "net/door.h"
 #include "net/tls/wire.h"
 #include "net/turns.h"
 #include "server/worker.h"
 
 #include <string.h>
 #include <sys/epoll.h>
-
-/* While the front end stops: how long a client may take for what it has begun. */
-#define DRAIN_STALL TIME_S(5)
 
 static struct loop *http2_conn_loop(const struct http2_conn *h)
 {
@@ -192,7 +190,7 @@ static time_ns h2_sooner(time_ns a, time_ns b)
 static time_ns stall_of(const struct http2_conn *h)
 {
     time_ns stall = h->conn->shard->front->patience.stall;
-    return h->conn->shard->draining ? h2_sooner(stall, DRAIN_STALL) : stall;
+    return h->conn->shard->draining ? h2_sooner(stall, DOOR_STALL) : stall;
 }
 
 /* When the connection has waited too long for its client; TIME_NEVER = it waits for nothing, or
@@ -270,7 +268,7 @@ void http2_conn_drain(struct http_conn *c)
 {
     retire_h2(c->h2);
     http2_conn_watch(c);
-    time_ns soon = http2_conn_now(c->h2) + DRAIN_STALL;
+    time_ns soon = http2_conn_now(c->h2) + DOOR_STALL;
     if (c->timer.when > soon)
         loop_timer_set(http2_conn_loop(c->h2), &c->timer, soon);
 }

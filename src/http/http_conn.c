@@ -13,6 +13,7 @@
 #include "http/http_read.h"
 #include "http/http_shard.h"
 #include "infer/request.h"
+#include "net/door.h"
 #include "net/helpers.h"
 #include "net/listener.h"
 #include "net/tls/wire.h"
@@ -30,7 +31,6 @@
 #define DRAIN_PATIENCE TIME_MS(500)
 #define DRAIN_IDLE     TIME_MS(20) /* for a client that was silent for longer than RECENT */
 #define DRAIN_HEAD     TIME_S(1)
-#define DRAIN_STALL    TIME_S(5)
 #define RECENT         TIME_S(1)
 
 #define IN_FLIGHT_MANY 8 /* requests of one connection */
@@ -67,7 +67,7 @@ static time_ns http_conn_limit(const struct http_conn *c)
         return draining ? c->patience / 2 : LINGER_TIMEOUT;
     if (c->backlog || c->phase == HTTP_PHASE_BODY || c->phase == HTTP_PHASE_CHUNKS ||
         c->phase == HTTP_PHASE_DISCARD)
-        return draining ? shorter(DRAIN_STALL, p->stall) : p->stall;
+        return draining ? shorter(DOOR_STALL, p->stall) : p->stall;
     if (c->in_flight || c->phase == HTTP_PHASE_TURN)
         return TIME_NEVER;
     if (http1_idle(&c->parser) && !unsure(c))

@@ -9,6 +9,7 @@
 #include "grpc/api/grpc_methods.h"
 #include "grpc/grpc_stream.h"
 #include "metrics/front_metrics.h"
+#include "net/door.h"
 #include "net/helpers.h"
 #include "net/turns.h"
 #include "server/server.h"
@@ -632,6 +633,78 @@ static void a_client_that_is_left_owes_nothing(void **state)
     grpc_stream_release(s, &under_way);
 }
 
+/* Five seconds after the server stopped: a call without its message, half of one, a whole one
+ * behind which the call does not end, an answer without a window. */
+static void who_stalls_is_left_behind(void **state)
+{
+    (void)state;
+    for (int window_of_all = 0; window_of_all < 2; window_of_all++) {
+        struct rig *r = rig_new(window_of_all ? WIDE : 0);
+        struct grpc_conn *c = conn_of(r);
+        if (window_of_all) { /* closed by answers to another call */
+            call(r, 1, STREAM);
+            for (int i = 0; i < 4; i++)
+                refused(r, 1);
+        } else {
+            live(r, 1);
+        }
+        for (int id = 3; id <= 9; id += 2)
+            call(r, id, LIVE);
+        data(r, 5, "\0\0\0\0\x9h", 6);
+        data(r, 7, "\0\0\0\0\0", 5);
+        data(r, 9, "\0", 1);
+        flush(r, true);
+        grpc_conn_goodbye(c);
+        loop_timer_clear(loop_of(r), &c->goodbye);
+        flush(r, true);
+        assert_in_range(c->timer.when, 0, loop_now(loop_of(r)) + DOOR_STALL);
+        wait(r, DOOR_STALL / 2);
+        data(r, 9, "\0", 1);
+        flush(r, true);
+        wait(r, DOOR_STALL / 2 + TIME_MS(100));
+        flush(r, true);
+        uint32_t word = 0; /* calls without an answer are told a status */
+        for (int id = 3; id <= 9; id += 2)
+            assert_int_equal(frames(r, NGHTTP2_HEADERS, id, &word), id < 9);
+        assert_int_equal(frames(r, NGHTTP2_RST_STREAM, 1, &word), 1);
+        assert_int_equal(word, NGHTTP2_ENHANCE_YOUR_CALM);
+        assert_true(is_open(r));
+        wait(r, DOOR_STALL);
+        h2_peer_say_goodbye(&c->peer, c->session);
+        grpc_conn_flush_later(c);
+        flush(r, true);
+        assert_int_equal(frames(r, NGHTTP2_HEADERS, 9, &word), 1);
+        assert_false(is_open(r));
+        rig_free(r);
+    }
+}
+
+/* Half a frame, of whatever; but a call that is under way is waited for. */
+static void half_a_frame_has_five_seconds_of_a_stop(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(WIDE);
+    struct grpc_conn *c = conn_of(r);
+    call(r, 1, STREAM);
+    flush(r, true);
+    struct grpc_stream *s = LIST_ITEM(c->streams.next, struct grpc_stream, node);
+    struct grpc_call under_way = {0};
+    grpc_stream_hold(s, &under_way);
+    grpc_conn_goodbye(c);
+    loop_timer_clear(loop_of(r), &c->goodbye);
+    strbuf_append(&r->out, "\0\x40\0\1\4\0\0\0\3\x83\x86", 11);
+    flush(r, true);
+    wait(r, DOOR_STALL + TIME_MS(100));
+    assert_true(is_open(r));
+    grpc_stream_release(s, &under_way);
+    grpc_stream_end_if_over(s);
+    flush(r, true);
+    assert_true(is_open(r));
+    wait(r, DOOR_STALL + TIME_MS(100));
+    assert_false(is_open(r));
+    rig_free(r);
+}
+
 /* Its client opened it before it read that the server stops, and waits for answers. */
 static void a_stream_that_comes_too_late_is_told_so(void **state)
 {
@@ -656,5 +729,6 @@ UNIT_MAIN(UNIT(who_sends_much_is_busy), UNIT(many_calls_are_given_up_by_and_by),
           UNIT(idle_clients_owe_nothing), UNIT(half_a_frame_has_a_minute),
           UNIT(a_message_has_a_minute_of_its_own), UNIT(a_paused_call_owes_nothing),
           UNIT(an_answer_waits_a_minute_for_its_window), UNIT(a_client_that_is_left_owes_nothing),
+          UNIT(who_stalls_is_left_behind), UNIT(half_a_frame_has_five_seconds_of_a_stop),
           UNIT(a_stream_that_comes_too_late_is_told_so),
           UNIT(the_window_of_the_connection_has_a_minute), UNIT(what_is_written_must_be_read))

@@ -1,6 +1,6 @@
-"""Clients that do not take their answers when the server stops: they are cut off in time, and the end is an orderly one."""
+"""Clients that stall when the server stops: they are cut off in time, and the end is an orderly one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +12,15 @@ from harness.servers import HOST, Nereid, Server
 
 INFER = f"/{rawgrpc.SERVICE}/ModelInfer"
 SECONDS = 20  # the last of them are cut off five seconds before it is over
+MINUTES = 600  # nobody waits for that: who stalls is given up before
 COUNT = 4 << 20  # elements: 16 MiB, more than the sockets between take
 
 
 @pytest.fixture
-def stopping(tmp_path: Path) -> Iterator[Server]:
+def stopping(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
     repository = Repository(tmp_path / "models")
     repository.identity("fast")
-    server = Nereid(repository.path, {"exit-timeout-secs": str(SECONDS)}).start()
+    server = Nereid(repository.path, {"exit-timeout-secs": str(getattr(request, "param", SECONDS))}).start()
     try:
         yield server
     finally:
@@ -73,15 +74,33 @@ def _grpc_client_whose_window_is_shut(server: Server) -> h2.Connection:
     return connection
 
 
-def _grpc_client_without_its_message(server: Server) -> h2.Connection:
+HEADERS = h2.frame(h2.HEADERS, h2.END_HEADERS, 1, h2.header_block(h2.call_headers(INFER)))
+REQUEST = h2.message(rawgrpc.infer_request("fast", [("INPUT0", "FP32", [2], bytes(8))]).SerializeToString())
+
+
+def _grpc_client_that_sent(server: Server, *parts: bytes) -> h2.Connection:
     connection = h2.Connection(server.grpc)
-    connection.send(
-        h2.frame(h2.HEADERS, h2.END_HEADERS, 1, h2.header_block(h2.call_headers(INFER))),
-        h2.frame(h2.DATA, 0, 1, b"\0\0\0\1\0half"),
-        h2.frame(h2.PING, 0, 0, b"received"),
-    )
+    connection.send(*parts, h2.frame(h2.PING, 0, 0, b"received"))
     while not any(each.kind == h2.PING and each.flags & h2.ACK for each in connection.frames):
         connection.read()
+    return connection
+
+
+def _grpc_client_without_its_message(server: Server) -> h2.Connection:
+    return _grpc_client_that_sent(server, HEADERS, h2.frame(h2.DATA, 0, 1, b"\0\0\0\1\0half"))
+
+
+def _grpc_client_with_headers_only(server: Server) -> h2.Connection:
+    return _grpc_client_that_sent(server, HEADERS)
+
+
+def _grpc_client_without_an_end(server: Server) -> h2.Connection:
+    return _grpc_client_that_sent(server, HEADERS, h2.frame(h2.DATA, 0, 1, REQUEST))
+
+
+def _grpc_client_with_half_a_frame(server: Server) -> h2.Connection:
+    connection = _grpc_client_that_sent(server)
+    connection.send(HEADERS[:40])
     return connection
 
 
@@ -91,3 +110,25 @@ def test_grpc_clients(stopping: Server) -> None:
     stopping.stop()
     for connection in held:
         connection.close()
+
+
+@pytest.mark.parametrize("stopping", [MINUTES], indirect=True)
+@pytest.mark.parametrize(
+    "stalled, status",
+    [
+        (_grpc_client_with_half_a_frame, None),
+        (_grpc_client_with_headers_only, "14"),
+        (_grpc_client_without_its_message, "14"),
+        (_grpc_client_without_an_end, "14"),
+        (_grpc_client_whose_window_is_shut, None),
+    ],
+)
+def test_a_grpc_client_that_stalls(stopping: Server, stalled: Callable[[Server], h2.Connection], status: str | None) -> None:
+    """It has five seconds, not the ten minutes that there are for requests under way. Whoever can be told why is told."""
+    with stalled(stopping) as connection:
+        stopping.process.terminate()
+        connection.finish_by_connection()
+        stopping.process.ends(0)
+        call = connection.calls.get(1, h2.Call())
+        if status:
+            assert (call.trailers["grpc-status"], call.trailers["grpc-message"]) == (status, "the server is stopping")
