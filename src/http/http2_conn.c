@@ -193,16 +193,25 @@ static time_ns stall_of(const struct http2_conn *h)
     return h->conn->shard->draining ? h2_sooner(stall, DOOR_STALL) : stall;
 }
 
+/* When a frame that has begun took too long. While the front end stops, requests under way are
+ * waited for first. */
+static time_ns frame_over(const struct http2_conn *h)
+{
+    bool draining = h->conn->shard->draining;
+    if (!h->begun || (draining && h->conn->in_flight))
+        return TIME_NEVER;
+    if (h->receiving)
+        return h->progress + stall_of(h);
+    time_ns head = h->conn->shard->front->patience.head;
+    return h->begun + (draining ? h2_sooner(head, DOOR_STALL) : head);
+}
+
 /* When the connection has waited too long for its client; TIME_NEVER = it waits for nothing, or
  * only for models. */
 static time_ns h2_over(const struct http2_conn *h)
 {
     const struct http_patience *p = &h->conn->shard->front->patience;
-    time_ns over = TIME_NEVER;
-    if (h->begun && !h->receiving)
-        over = h->begun + p->head;
-    else if (h->begun)
-        over = h->progress + stall_of(h);
+    time_ns over = frame_over(h);
     if (h2_out_waits(&h->out))
         return h2_sooner(over, h->sent + stall_of(h));
     if (h->answering && nghttp2_session_get_remote_window_size(h->session) <= 0)
@@ -243,7 +252,7 @@ void http2_conn_due(struct http_conn *c)
     time_ns over = h2_over(h);
     if (now < over) {
         judge_streams(h, now);
-        time_ns next = now + c->shard->front->patience.shortest;
+        time_ns next = now + h2_sooner(c->shard->front->patience.shortest, stall_of(h));
         loop_timer_set(http2_conn_loop(h), &c->timer, h2_sooner(over, next));
     } else if (list_empty(&h->streams) && !h->begun) { /* it was only idle */
         retire_h2(h);

@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from harness import h2frames as h2
-from harness import rawgrpc, rawhttp
+from harness import http2, rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Server
 
 INFER = f"/{rawgrpc.SERVICE}/ModelInfer"
 SECONDS = 20  # the last of them are cut off five seconds before it is over
 MINUTES = 600  # nobody waits for that: who stalls is given up before
+SHORT = 40  # than the minute that half a frame has where the server does not stop
 COUNT = 4 << 20  # elements: 16 MiB, more than the sockets between take
 
 
@@ -98,8 +99,16 @@ def _grpc_client_without_an_end(server: Server) -> h2.Connection:
     return _grpc_client_that_sent(server, HEADERS, h2.frame(h2.DATA, 0, 1, REQUEST))
 
 
+class Halted(http2.Connection):
+    """In the middle of a frame: it also answers no PING, which would become part of that."""
+
+    def _reply(self, data: bytes) -> None:
+        pass
+
+
 def _grpc_client_with_half_a_frame(server: Server) -> h2.Connection:
-    connection = _grpc_client_that_sent(server)
+    connection = Halted(server.grpc, timeout=SHORT)
+    connection.settle()
     connection.send(HEADERS[:40])
     return connection
 
@@ -112,10 +121,26 @@ def test_grpc_clients(stopping: Server) -> None:
         connection.close()
 
 
+def _http2_client_with_half_a_frame(server: Server) -> h2.Connection:
+    connection = Halted(server.http, timeout=SHORT)
+    connection.settle()
+    connection.send(http2.head(1, http2.fields("GET", "/v2/health/live"))[:40])
+    return connection
+
+
+def _http2_client_without_its_body(server: Server) -> h2.Connection:
+    connection = http2.Connection(server.http)
+    head = http2.head(1, http2.fields("POST", "/v2/models/fast/infer", {"content-length": "100"}))
+    connection.send(head, h2.frame(h2.DATA, 0, 1, b"{"))
+    return connection
+
+
 @pytest.mark.parametrize("stopping", [MINUTES], indirect=True)
 @pytest.mark.parametrize(
     "stalled, status",
     [
+        (_http2_client_with_half_a_frame, None),
+        (_http2_client_without_its_body, None),
         (_grpc_client_with_half_a_frame, None),
         (_grpc_client_with_headers_only, "14"),
         (_grpc_client_without_its_message, "14"),
@@ -123,7 +148,7 @@ def test_grpc_clients(stopping: Server) -> None:
         (_grpc_client_whose_window_is_shut, None),
     ],
 )
-def test_a_grpc_client_that_stalls(stopping: Server, stalled: Callable[[Server], h2.Connection], status: str | None) -> None:
+def test_a_client_that_stalls(stopping: Server, stalled: Callable[[Server], h2.Connection], status: str | None) -> None:
     """It has five seconds, not the ten minutes that there are for requests under way. Whoever can be told why is told."""
     with stalled(stopping) as connection:
         stopping.process.terminate()
