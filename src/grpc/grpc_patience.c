@@ -31,11 +31,6 @@ void grpc_patience_watch(struct grpc_conn *c)
         loop_timer_set(grpc_patience_loop(c), &c->timer, when);
 }
 
-static time_ns earlier(time_ns a, time_ns b)
-{
-    return a < b ? a : b;
-}
-
 /* Ends calls whose client does not go on with a message, whatever comes of others. Returns when to
  * check again. */
 static time_ns judge_messages(struct grpc_conn *c, time_ns now)
@@ -47,7 +42,7 @@ static time_ns judge_messages(struct grpc_conn *c, time_ns now)
             continue;
         time_ns due = s->arrived + grpc_patience_of(c);
         if (now < due)
-            next = earlier(next, due);
+            next = time_sooner(next, due);
         else if (c->leaving)
             grpc_stream_cut(s);
         else
@@ -75,7 +70,7 @@ static time_ns judge_answers(struct grpc_conn *c, time_ns now)
         if (now >= due)
             grpc_answer_abandon(s, GRPC_ANSWER_RESOURCE_EXHAUSTED, NGHTTP2_ENHANCE_YOUR_CALM);
         else
-            next = earlier(next, due);
+            next = time_sooner(next, due);
     }
     return next;
 }
@@ -105,11 +100,11 @@ void grpc_patience_due(struct loop_timer *t)
     time_ns now = loop_now(grpc_patience_loop(c));
     time_ns next = bytes_due(c, now);
     if (c->receiving > 0)
-        next = earlier(next, judge_messages(c, now));
+        next = time_sooner(next, judge_messages(c, now));
     if (h2_out_waits(&c->out))
-        next = earlier(next, c->sent + grpc_patience_of(c));
+        next = time_sooner(next, c->sent + grpc_patience_of(c));
     else if (c->answering > 0)
-        next = earlier(next, judge_answers(c, now));
+        next = time_sooner(next, judge_answers(c, now));
     if (now >= next) {
         LOG_VERBOSE(1, "gRPC: closing a connection that made no progress");
         grpc_conn_close(c);

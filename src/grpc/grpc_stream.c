@@ -220,7 +220,7 @@ static int grpc_stream_on_header(nghttp2_session *session, const nghttp2_frame *
     return 0;
 }
 
-static void answer_leaving(struct grpc_stream *s)
+void grpc_stream_cut(struct grpc_stream *s)
 {
     grpc_answer_end(s, GRPC_ANSWER_UNAVAILABLE, "the server is stopping");
 }
@@ -244,7 +244,7 @@ static void grpc_stream_admit(struct grpc_stream *s)
     else if (s->conn->late && s->method->end != GRPC_METHOD_SERVED)
         answer_late(s);
     else if (s->conn->leaving && s->method->streams)
-        answer_leaving(s);
+        grpc_stream_cut(s);
     else if (s->encoding == CODING_UNKNOWN)
         grpc_answer_encoding(s);
     else if (s->bad_timeout)
@@ -454,7 +454,7 @@ void grpc_stream_end_if_over(struct grpc_stream *s)
     if (s->half_closed && !s->held && !s->cut)
         grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
     else if (s->conn->leaving)
-        answer_leaving(s);
+        grpc_stream_cut(s);
 }
 
 void grpc_stream_leave(struct grpc_stream *s)
@@ -474,11 +474,6 @@ void grpc_stream_leave(struct grpc_stream *s)
 bool grpc_stream_works(const struct grpc_stream *s)
 {
     return !s->ended && (s->call_count > 0 || s->unary == GRPC_STREAM_DELIVERED);
-}
-
-void grpc_stream_cut(struct grpc_stream *s)
-{
-    answer_leaving(s);
 }
 
 /* The client has sent everything, and the method has had all of it. */

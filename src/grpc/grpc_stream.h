@@ -162,7 +162,7 @@ void grpc_stream_leave(struct grpc_stream *s);
 /* grpc_stream_works - true if the call waits for its model, or for the repository. */
 bool grpc_stream_works(const struct grpc_stream *s);
 
-/* grpc_stream_cut - the server has no more time for the call: end it with a status. */
+/* grpc_stream_cut - the server stops, and does not wait for the call: end it with a status. */
 void grpc_stream_cut(struct grpc_stream *s);
 
 /* grpc_stream_cancel - cancel every request in flight. */

@@ -182,15 +182,10 @@ void http2_conn_flush(struct http_conn *c)
         http2_conn_watch(c);
 }
 
-static time_ns h2_sooner(time_ns a, time_ns b)
-{
-    return a < b ? a : b;
-}
-
 static time_ns stall_of(const struct http2_conn *h)
 {
     time_ns stall = h->conn->shard->front->patience.stall;
-    return h->conn->shard->draining ? h2_sooner(stall, DOOR_STALL) : stall;
+    return h->conn->shard->draining ? time_sooner(stall, DOOR_STALL) : stall;
 }
 
 /* When a frame that has begun took too long. While the front end stops, requests under way are
@@ -203,7 +198,7 @@ static time_ns frame_over(const struct http2_conn *h)
     if (h->receiving)
         return h->progress + stall_of(h);
     time_ns head = h->conn->shard->front->patience.head;
-    return h->begun + (draining ? h2_sooner(head, DOOR_STALL) : head);
+    return h->begun + (draining ? time_sooner(head, DOOR_STALL) : head);
 }
 
 /* When the connection has waited too long for its client; TIME_NEVER = it waits for nothing, or
@@ -213,11 +208,11 @@ static time_ns h2_over(const struct http2_conn *h)
     const struct http_patience *p = &h->conn->shard->front->patience;
     time_ns over = frame_over(h);
     if (h2_out_waits(&h->out))
-        return h2_sooner(over, h->sent + stall_of(h));
+        return time_sooner(over, h->sent + stall_of(h));
     if (h->answering && nghttp2_session_get_remote_window_size(h->session) <= 0)
-        return h2_sooner(over, h->moved + stall_of(h));
+        return time_sooner(over, h->moved + stall_of(h));
     if (list_empty(&h->streams) && !h->peer.retiring)
-        return h2_sooner(over, h->progress + p->idle);
+        return time_sooner(over, h->progress + p->idle);
     return over;
 }
 
@@ -252,8 +247,8 @@ void http2_conn_due(struct http_conn *c)
     time_ns over = h2_over(h);
     if (now < over) {
         judge_streams(h, now);
-        time_ns next = now + h2_sooner(c->shard->front->patience.shortest, stall_of(h));
-        loop_timer_set(http2_conn_loop(h), &c->timer, h2_sooner(over, next));
+        time_ns next = now + time_sooner(c->shard->front->patience.shortest, stall_of(h));
+        loop_timer_set(http2_conn_loop(h), &c->timer, time_sooner(over, next));
     } else if (list_empty(&h->streams) && !h->begun) { /* it was only idle */
         retire_h2(h);
         http2_conn_watch(c);

@@ -47,11 +47,6 @@ static const struct http_patience *patience_of(const struct http_conn *c)
     return &c->shard->front->patience;
 }
 
-static time_ns shorter(time_ns a, time_ns b)
-{
-    return a < b ? a : b;
-}
-
 /* Whether some of what may become the preface of HTTP/2 came. */
 static bool unsure(const struct http_conn *c)
 {
@@ -67,12 +62,12 @@ static time_ns http_conn_limit(const struct http_conn *c)
         return draining ? c->patience / 2 : LINGER_TIMEOUT;
     if (c->backlog || c->phase == HTTP_PHASE_BODY || c->phase == HTTP_PHASE_CHUNKS ||
         c->phase == HTTP_PHASE_DISCARD)
-        return draining ? shorter(DOOR_STALL, p->stall) : p->stall;
+        return draining ? time_sooner(DOOR_STALL, p->stall) : p->stall;
     if (c->in_flight || c->phase == HTTP_PHASE_TURN)
         return TIME_NEVER;
     if (http1_idle(&c->parser) && !unsure(c))
         return draining ? c->patience : p->idle;
-    return draining ? shorter(DRAIN_HEAD, p->head) : p->head;
+    return draining ? time_sooner(DRAIN_HEAD, p->head) : p->head;
 }
 
 /* Sets the timer earlier when a shorter wait begins. When the timer fires after progress, it is

@@ -24,6 +24,12 @@ static inline time_ns time_from_us(uint64_t us)
     return us > (TIME_NEVER - 1) / 1000 ? TIME_NEVER : us * 1000;
 }
 
+/* time_sooner - the earlier of two times, or the shorter of two spans. */
+static inline time_ns time_sooner(time_ns a, time_ns b)
+{
+    return a < b ? a : b;
+}
+
 /* time_later - t plus a duration; TIME_NEVER if the sum is too large. */
 static inline time_ns time_later(time_ns t, time_ns span)
 {

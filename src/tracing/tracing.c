@@ -352,25 +352,17 @@ bool tracing_told_first(const struct tracing_told *told, size_t i)
     return true;
 }
 
-static bool has_setting(const struct options_trace *o, const char *key)
-{
-    for (size_t i = 0; i < o->setting_count; i++)
-        if (strcmp(o->settings[i].key, key) == 0)
-            return true;
-    return false;
-}
-
 static const char *const bsp_keys[3] = {"bsp_max_queue_size", "bsp_schedule_delay",
                                         "bsp_max_export_batch_size"};
 
-/* By a later one; resources are added up. */
-static bool setting_is_replaced(const struct options_trace *o, size_t i)
+/* The last that was given. */
+static const char *setting_value(const struct options_trace *o, const char *key)
 {
-    const char *key = o->settings[i].key;
-    bool replaced = false;
-    for (size_t k = i + 1; k < o->setting_count; k++)
-        replaced |= strcmp(o->settings[k].key, key) == 0;
-    return replaced && strcmp(key, "resource") != 0;
+    const char *found = NULL;
+    for (size_t i = 0; i < o->setting_count; i++)
+        if (strcmp(o->settings[i].key, key) == 0)
+            found = o->settings[i].value;
+    return found;
 }
 
 void tracing_tell(struct tracing *t, const char *model, struct tracing_told *ret)
@@ -385,24 +377,14 @@ void tracing_tell(struct tracing *t, const char *model, struct tracing_told *ret
     if (!o->opentelemetry)
         return;
     for (size_t i = 0; i < o->setting_count; i++) {
-        bool url = strcmp(o->settings[i].key, "url") == 0;
-        if (setting_is_replaced(o, i))
-            continue;
-        tell_more(ret, o->settings[i].key, url ? t->telemetry.shown : o->settings[i].value);
+        const char *key = o->settings[i].key, *value = o->settings[i].value;
+        if (value != setting_value(o, key) && strcmp(key, "resource") != 0)
+            continue; /* a later one holds; resources are added up */
+        tell_more(ret, key, strcmp(key, "url") == 0 ? t->telemetry.shown : value);
     }
     for (size_t i = 0; i < 3; i++)
-        if (!has_setting(o, bsp_keys[i]))
+        if (!setting_value(o, bsp_keys[i]))
             tell_more(ret, bsp_keys[i], t->telemetry.numbers[i]);
-}
-
-/* The last that was given. */
-static const char *setting_value(const struct options_trace *o, const char *key)
-{
-    const char *found = NULL;
-    for (size_t i = 0; i < o->setting_count; i++)
-        if (strcmp(o->settings[i].key, key) == 0)
-            found = o->settings[i].value;
-    return found;
 }
 
 /* A number of the options, else of the environment, else the usual one. */

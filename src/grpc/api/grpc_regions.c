@@ -57,6 +57,21 @@ static void answer_regions(struct grpc_stream *s, struct region **list, size_t c
     mem_free(told);
 }
 
+/* Answers with one region of a kind, or with all where no name is given. */
+static void grpc_regions_tell(struct grpc_stream *s, enum region_kind kind, const char *name,
+                              void (*answer)(struct grpc_stream *s, struct region **list,
+                                             size_t count))
+{
+    struct region **list = NULL;
+    size_t count = 0;
+    struct err *e = regions_list(grpc_regions_of(s), kind, as_region_name(name), &list, &count);
+    if (e)
+        grpc_control_answer(s, e, NULL);
+    else
+        answer(s, list, count);
+    regions_list_free(list, count);
+}
+
 void grpc_regions_status(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
 {
     (void)buf;
@@ -66,16 +81,8 @@ void grpc_regions_status(struct grpc_stream *s, const uint8_t *data, size_t len,
         return;
     const Inference__SystemSharedMemoryStatusRequest *in =
         (const Inference__SystemSharedMemoryStatusRequest *)m;
-    struct region **list = NULL;
-    size_t count = 0;
-    struct err *e =
-        regions_list(grpc_regions_of(s), REGION_SYSTEM, as_region_name(in->name), &list, &count);
+    grpc_regions_tell(s, REGION_SYSTEM, in->name, answer_regions);
     protobuf_c_message_free_unpacked(m, NULL);
-    if (e)
-        grpc_control_answer(s, e, NULL);
-    else
-        answer_regions(s, list, count);
-    regions_list_free(list, count);
 }
 
 void grpc_regions_register(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
@@ -153,16 +160,8 @@ void grpc_regions_cuda_status(struct grpc_stream *s, const uint8_t *data, size_t
         return;
     const Inference__CudaSharedMemoryStatusRequest *in =
         (const Inference__CudaSharedMemoryStatusRequest *)m;
-    struct region **list = NULL;
-    size_t count = 0;
-    struct err *e =
-        regions_list(grpc_regions_of(s), REGION_CUDA, as_region_name(in->name), &list, &count);
+    grpc_regions_tell(s, REGION_CUDA, in->name, answer_cuda_regions);
     protobuf_c_message_free_unpacked(m, NULL);
-    if (e)
-        grpc_control_answer(s, e, NULL);
-    else
-        answer_cuda_regions(s, list, count);
-    regions_list_free(list, count);
 }
 
 static void finish_register(struct control_task *t)
