@@ -177,18 +177,19 @@ def keeps_flagged() -> onnx.ModelProto:
 
 
 def accumulator() -> onnx.ModelProto:
-    """total = x + total_in * (1 - start): for sequences with a state"""
+    """total = x, at the start, or else x + total_in: for sequences with a state. At the start the state may be anything, also what is no
+    number: the reference hands out memory as it is."""
     dims = ["n", 1]
     return model(
         [
-            helper.make_node("Sub", ["one", "start"], ["keep"]),
-            helper.make_node("Mul", ["total_in", "keep"], ["kept"]),
+            helper.make_node("Cast", ["start"], ["starts"], to=onnx.TensorProto.BOOL),
+            helper.make_node("Where", ["starts", "zero", "total_in"], ["kept"]),
             helper.make_node("Add", ["x", "kept"], ["total"]),
             helper.make_node("Identity", ["total"], ["total_out"]),
         ],
         [("x", "FP32", dims), ("start", "FP32", dims), ("total_in", "FP32", dims)],
         [("total", "FP32", dims), ("total_out", "FP32", dims)],
-        {"one": np.array([[1]], dtype=np.float32)},
+        {"zero": np.array([[0]], dtype=np.float32)},
     )
 
 
