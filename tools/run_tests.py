@@ -26,7 +26,7 @@ import threading
 import time
 import traceback
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,11 +34,12 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test-logs"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 JOBS = str(os.cpu_count() or 2)
+FAILED = 30  # are named at the end
 SECONDS = 1800  # time limit of a stage without its own; the slowest stage needs a third of it on a busy machine
 LANES = int(os.environ.get("NEREID_TEST_LANES", 0)) or min(2 * int(JOBS), 16)
 FIRST_PORT, LAST_PORT = os.environ.get("NEREID_TEST_PORTS", "12000-32000").split("-")
 PORTS = (int(FIRST_PORT), int(LAST_PORT))  # below the range of ephemeral ports; each lane gets a part of it
-SLOWEST = 20  # number of tests in the list at the end
+SLOWEST = 12  # number of tests in the list at the end
 LEAVING = 30.0  # seconds that processes have for their end when the command that started them has ended
 # The variable that tells whose a process is. Isolated models get variables of these names too (src/isolate/isolate_environment.c).
 MARK = "LC_NEREID_PART"
@@ -228,13 +229,17 @@ def cases(results: Path) -> list[ElementTree.Element] | None:
         return None
 
 
+def has_failed(case: ElementTree.Element) -> bool:
+    tags = {child.tag for child in case}
+    ended = bool(case.get("name"))  # pytest writes the name when the test has ended
+    return not ended or bool(tags & {"failure", "error", "skipped"}) or case.get("status") in ("fail", "notrun", "disabled")
+
+
 def count(found: list[ElementTree.Element]) -> Outcome:
     """Counts results. A test that did not run counts as failed."""
     outcome = Outcome()
     for case in found:
-        tags = {child.tag for child in case}
-        ended = bool(case.get("name"))  # pytest writes the name when the test has ended
-        if not ended or tags & {"failure", "error", "skipped"} or case.get("status") in ("fail", "notrun", "disabled"):
+        if has_failed(case):
             outcome.failed += 1
         else:
             outcome.passed += 1
@@ -530,14 +535,28 @@ def lane_ports(lane: int, lanes: int) -> tuple[int, int]:
     return PORTS[0] + lane * each, PORTS[0] + (lane + 1) * each
 
 
-def slowest(stages: list[Stage]) -> list[str]:
-    found = []
+def all_cases(stages: list[Stage]) -> Iterator[tuple[str, ElementTree.Element]]:
+    """Each test with its name for people."""
     for stage in stages:
         for part in stage.parts:
             for case in cases(part.results()) or []:
                 where = (case.get("classname") or "").rpartition(".")[2]
-                found.append((float(case.get("time") or 0), f"{stage.name}: {where}::{case.get('name')}"))
+                yield f"{stage.name}: {where}::{case.get('name')}", case
+
+
+def slowest(stages: list[Stage]) -> list[str]:
+    found = [(float(case.get("time") or 0), name) for name, case in all_cases(stages)]
     return [f"{seconds:7.1f} s  {name[:120]}" for seconds, name in sorted(found, reverse=True)[:SLOWEST]]
+
+
+def failures(stages: list[Stage]) -> list[str]:
+    """The tests that failed, each with the first line of what it says."""
+    found = []
+    for name, case in all_cases(stages):
+        if has_failed(case):
+            words = next((child.get("message") or "" for child in case if child.tag in ("failure", "error", "skipped")), "")
+            found.append(f"  {name[:120]}: {words.strip().partition(chr(10))[0][:120]}")
+    return found[:FAILED] + [f"  and {len(found) - FAILED} more"] * (len(found) > FAILED)
 
 
 def machine() -> tuple[float, float]:
@@ -571,6 +590,9 @@ def run_stages(stages: list[Stage], lanes: int = LANES) -> Outcome:
             run.total.failed += 1
             print(f"{stage.name}: did not come to its end")
     print("the slowest tests:", *slowest(stages), sep="\n")
+    lost = failures(stages)
+    if lost:
+        print("the tests that failed:", *lost, sep="\n")
     used = sum(part.cpu for stage in stages for part in stage.parts)
     idle, together = (now - old for now, old in zip(machine(), before, strict=True))
     print(f"{time.monotonic() - begun:.0f} s in {lanes} lanes, {used:.0f} s of a processor, {100 * idle / (together or 1):.0f} % of {JOBS} idle")

@@ -134,6 +134,24 @@ def test_a_stage_that_ends_before_its_tests_fails(
     assert (total.passed, total.failed) == (passed, failed)
 
 
+def test_what_failed_is_named_at_the_end(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who sees only the end of the output sees which, and what they say."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
+    monkeypatch.setattr(run_tests, "PYTHON", sys.executable)
+    monkeypatch.setattr(run_tests, "FAILED", 2)
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    (folder / "conftest.py").write_text(CONFTEST.partition("@pytest.fixture")[0])
+    bad = "".join(f"def test_bad_{i}(): assert not 'said {i}'\n" for i in range(3))
+    (folder / "test_it.py").write_text(f"def test_good(): pass\n{bad}")
+    run_tests.run_stages([Stage("some", "some", run_tests.pytest(), where=(str(folder),))], lanes=1)
+    said = capsys.readouterr().out.partition("the tests that failed:\n")[2].splitlines()
+    assert said[0].startswith("  some: test_it::test_bad_0: AssertionError: assert not 'said 0'")
+    assert said[2:3] == ["  and 1 more"] and "test_good" not in "".join(said)
+
+
 def test_help_tells_of_stages() -> None:
     for tool, stages in (("run_tests", run_tests.STAGES), ("test_long", [*test_long.ALONE, *test_long.BESIDE])):
         ran = subprocess.run([sys.executable, ROOT / "tools" / f"{tool}.py", "--help"], capture_output=True, text=True, timeout=60, check=True)
