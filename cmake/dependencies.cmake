@@ -98,10 +98,18 @@ if(openvino_file AND EXISTS ${openvino_root}/include/openvino/c/openvino.h)
 endif()
 
 # PyTorch: headers out of its Python package, libraries for processors out of a Java archive, where tools/setup.sh pytorch has unpacked them.
-set(pytorch_include ${NEREID_DEPS}/pytorch/torch/include)
-file(GLOB nereid_pytorch_files
-    ${NEREID_DEPS}/pytorch.maven/pytorch/cpu/linux-${CMAKE_SYSTEM_PROCESSOR}/lib*.so*)
-set(pytorch_linked ${nereid_pytorch_files})
+# Or a whole libtorch or Python package of it, with CUDA or without, that lies elsewhere and stays there: NEREID_PYTORCH.
+set(NEREID_PYTORCH "" CACHE PATH "Folder of PyTorch, with include/ and lib/; empty = the one for processors, which is shipped")
+if(NEREID_PYTORCH)
+    set(pytorch_include ${NEREID_PYTORCH}/include)
+    set(nereid_pytorch_files)
+    file(GLOB pytorch_linked ${NEREID_PYTORCH}/lib/lib*.so)
+else()
+    set(pytorch_include ${NEREID_DEPS}/pytorch/torch/include)
+    file(GLOB nereid_pytorch_files
+        ${NEREID_DEPS}/pytorch.maven/pytorch/cpu/linux-${CMAKE_SYSTEM_PROCESSOR}/lib*.so*)
+    set(pytorch_linked ${nereid_pytorch_files})
+endif()
 list(FILTER pytorch_linked INCLUDE REGEX "/lib(torch_cpu|c10|torch)\\.so$")
 if(pytorch_linked AND EXISTS ${pytorch_include}/torch/csrc/jit/api/module.h)
     add_library(nereid_pytorch INTERFACE)

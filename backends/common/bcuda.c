@@ -14,6 +14,7 @@ struct staged {
 };
 
 struct bcuda {
+    struct bcuda *next; /* among those that are closed and kept */
     int32_t device;
     cuda_device handle;
     struct cuda_context *context;
@@ -25,6 +26,8 @@ struct bcuda {
 static struct cuda_driver driver;
 static char *absence; /* why there is no driver; NULL = there is one */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct bcuda *kept;
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The library is never closed: the server may have it open too. */
 static void open_driver(void)
@@ -98,31 +101,21 @@ static TRITONSERVER_Error *open_device(struct bcuda *c)
     return err;
 }
 
-TRITONSERVER_Error *bcuda_open(TRITONBACKEND_ModelInstance *instance, struct bcuda **ret)
+static struct bcuda *take_kept(int32_t device)
 {
-    pthread_once(&once, open_driver);
-    if (absence)
-        return berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "CUDA's driver cannot be used: %s",
-                        absence);
-    struct bcuda *c = calloc(1, sizeof *c);
-    if (!c)
-        return berr_no_memory();
-    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceDeviceId(instance, &c->device);
-    if (!err)
-        err = find_manager(instance, c);
-    if (!err)
-        err = open_device(c);
-    if (err)
-        bcuda_close(c);
-    else
-        *ret = c;
-    return err;
+    pthread_mutex_lock(&kept_lock);
+    struct bcuda **at = &kept;
+    while (*at && (*at)->device != device)
+        at = &(*at)->next;
+    struct bcuda *c = *at;
+    if (c)
+        *at = c->next;
+    pthread_mutex_unlock(&kept_lock);
+    return c;
 }
 
-void bcuda_close(struct bcuda *c)
+static void bcuda_free(struct bcuda *c)
 {
-    if (!c)
-        return;
     TRITONSERVER_Error *err = c->stream ? bcuda_enter(c) : NULL;
     if (c->stream && !err) {
         (void)driver.stream_free(c->stream);
@@ -134,9 +127,69 @@ void bcuda_close(struct bcuda *c)
     free(c);
 }
 
+static TRITONSERVER_Error *bcuda_make(TRITONBACKEND_ModelInstance *instance, int32_t device,
+                                      struct bcuda **ret)
+{
+    struct bcuda *c = calloc(1, sizeof *c);
+    if (!c)
+        return berr_no_memory();
+    c->device = device;
+    TRITONSERVER_Error *err = find_manager(instance, c);
+    if (!err)
+        err = open_device(c);
+    if (err)
+        bcuda_free(c);
+    else
+        *ret = c;
+    return err;
+}
+
+TRITONSERVER_Error *bcuda_open(TRITONBACKEND_ModelInstance *instance, struct bcuda **ret)
+{
+    int32_t device = 0;
+    pthread_once(&once, open_driver);
+    if (absence)
+        return berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "CUDA's driver cannot be used: %s",
+                        absence);
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceDeviceId(instance, &device);
+    if (err)
+        return err;
+    *ret = take_kept(device);
+    return *ret ? NULL : bcuda_make(instance, device, ret);
+}
+
+void bcuda_close(struct bcuda *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&kept_lock);
+    c->next = kept;
+    kept = c;
+    pthread_mutex_unlock(&kept_lock);
+}
+
+void bcuda_end(void)
+{
+    while (kept) {
+        struct bcuda *c = kept;
+        kept = c->next;
+        bcuda_free(c);
+    }
+}
+
 int32_t bcuda_device(const struct bcuda *c)
 {
     return c->device;
+}
+
+TRITONSERVER_Error *bcuda_stream(struct bcuda *c, void **ret)
+{
+    TRITONSERVER_Error *err = bcuda_enter(c);
+    if (err)
+        return err;
+    bcuda_leave();
+    *ret = c->stream;
+    return NULL;
 }
 
 TRITONSERVER_Error *bcuda_copy(struct bcuda *c, void *to, const void *from, uint64_t size)

@@ -10,9 +10,18 @@ struct bcuda;
 /* bcuda_open - for an instance of KIND_GPU.
  * errors  UNAVAILABLE without a driver; INTERNAL with CUDA's name for what failed */
 TRITONSERVER_Error *bcuda_open(TRITONBACKEND_ModelInstance *instance, struct bcuda **ret);
+
+/* bcuda_close - nothing is queued any more; NULL is allowed. The stream is kept for the next that
+ *               opens this GPU: runtimes keep memory for each stream that they ever saw.
+ * bcuda_end - free what was kept; none is open. The backend ends. */
 void bcuda_close(struct bcuda *c);
+void bcuda_end(void);
 
 int32_t bcuda_device(const struct bcuda *c);
+
+/* bcuda_stream - the stream of the copies, for a runtime that shall work on it; a CUstream. It is
+ *                another one after a bcuda_wait that failed. */
+TRITONSERVER_Error *bcuda_stream(struct bcuda *c, void **ret);
 
 /* bcuda_copy - queue a copy between memory of the host and of GPUs, in any direction; bcuda_wait
  *              ends it. Both sides stay valid until then.

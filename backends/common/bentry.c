@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "bcuda.h"
 #include "berr.h"
 
 /* Checks that the server has the interface that this backend was built with. */
@@ -42,6 +43,7 @@ TRITONSERVER_Error *TRITONBACKEND_Finalize(TRITONBACKEND_Backend *backend)
     void *runtime = NULL;
     TRITONSERVER_Error *err = TRITONBACKEND_BackendState(backend, &runtime);
     bentry_end(runtime);
+    bcuda_end();
     return err;
 }
 
@@ -51,7 +53,7 @@ TRITONSERVER_Error *TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend *bac
     (void)backend;
     TRITONSERVER_Error *err =
         TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(attributes, true);
-    if (!err && bentry_cpu_only)
+    if (!err && !bentry_uses_gpus())
         err = TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
             attributes, TRITONSERVER_INSTANCEGROUPKIND_CPU, 0, NULL, 0);
     return err;

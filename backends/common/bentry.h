@@ -18,8 +18,9 @@ TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runt
 /* bentry_end - free the runtime; no model is left. NULL is allowed. */
 void bentry_end(void *runtime);
 
-/* bentry_cpu_only - the backend cannot use GPUs: instances without a kind are not put there. */
-extern const bool bentry_cpu_only;
+/* bentry_uses_gpus - asked after bentry_begin: false = instances without a kind are not put on
+ * GPUs. */
+bool bentry_uses_gpus(void);
 
 /* model_size, instance_size - sizeof of the backend's own structures. */
 extern const size_t model_size, instance_size;

@@ -138,35 +138,54 @@ size_t binput_shape(const struct brun *run, const struct binput *input, int64_t 
     return part->rank;
 }
 
+/* A piece of a part's contents.
+ * cuda  NULL = on the host; else wherever it lies, on the host or on a GPU
+ * ret_device  the GPU; -1 = on the host */
 static TRITONSERVER_Error *binput_get_piece(const struct binput_part *part, uint32_t index,
-                                            const void **ret_piece, uint64_t *ret_size)
+                                            const struct bcuda *cuda, const void **ret_piece,
+                                            uint64_t *ret_size, int64_t *ret_device)
 {
-    TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
-    int64_t memory_type_id = 0;
+    TRITONSERVER_MemoryType memory_type = cuda ? TRITONSERVER_MEMORY_GPU : TRITONSERVER_MEMORY_CPU;
+    int64_t memory_type_id = cuda ? bcuda_device(cuda) : 0;
     TRITONSERVER_Error *err = TRITONBACKEND_InputBuffer(part->input, index, ret_piece, ret_size,
                                                         &memory_type, &memory_type_id);
-    if (!err && memory_type == TRITONSERVER_MEMORY_GPU)
+    bool on_gpu = memory_type == TRITONSERVER_MEMORY_GPU;
+    if (!err && on_gpu && !cuda)
         err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED, "failed to get input buffer in CPU memory");
     if (!err && *ret_size && !*ret_piece)
         err = berr_new(TRITONSERVER_ERROR_INTERNAL, "an input has no contents");
+    *ret_device = on_gpu ? memory_type_id : -1;
     return err;
 }
 
-/* Copies all pieces to `to`, which has room for part->size bytes. */
-static TRITONSERVER_Error *binput_gather(const struct binput_part *part, char *to)
+static TRITONSERVER_Error *binput_put(struct bcuda *cuda, void *to, const void *piece,
+                                      uint64_t size)
+{
+    if (size && cuda)
+        return bcuda_copy(cuda, to, piece, size);
+    if (size)
+        memcpy(to, piece, size);
+    return NULL;
+}
+
+/* Copies all pieces to `to`, which has room for part->size bytes.
+ * cuda  NULL = `to` is on the host; else it is there, and the copies are queued */
+static TRITONSERVER_Error *binput_gather(const struct binput_part *part, struct bcuda *cuda,
+                                         char *to)
 {
     uint64_t room = part->size;
     for (uint32_t i = 0; i < part->pieces; i++) {
         const void *piece = NULL;
         uint64_t size = 0;
-        TRITONSERVER_Error *err = binput_get_piece(part, i, &piece, &size);
+        int64_t device;
+        TRITONSERVER_Error *err = binput_get_piece(part, i, cuda, &piece, &size, &device);
         if (!err && size > room)
             err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                            "the input's buffers hold more than its byte size");
+        if (!err)
+            err = binput_put(cuda, to + (part->size - room), piece, size);
         if (err)
             return err;
-        if (size)
-            memcpy(to + (part->size - room), piece, size);
         room -= size;
     }
     return room == 0 ? NULL
@@ -178,59 +197,111 @@ TRITONSERVER_Error *binput_bytes(struct brun *run, const struct binput *input, u
                                  const void **ret_data, uint64_t *ret_size)
 {
     const struct binput_part *part = &input->parts[index];
+    int64_t device;
     *ret_data = NULL;
     *ret_size = part->size;
     if (part->size == 0)
         return NULL;
     if (part->pieces == 1) {
-        TRITONSERVER_Error *err = binput_get_piece(part, 0, ret_data, ret_size);
+        TRITONSERVER_Error *err = binput_get_piece(part, 0, NULL, ret_data, ret_size, &device);
         if (err || *ret_size == part->size)
             return err;
         *ret_size = part->size;
     }
     char *to = scratch_take(&run->place->scratch, part->size);
     *ret_data = to;
-    return to ? binput_gather(part, to) : berr_no_memory();
+    return to ? binput_gather(part, NULL, to) : berr_no_memory();
 }
 
-void binput_copy(struct brun *run, const struct binput *input, void *to, uint64_t size)
+static TRITONSERVER_Error *binput_clear(struct bcuda *cuda, void *to, uint64_t size)
 {
-    char *at = to;
+    if (size && cuda)
+        return bcuda_clear(cuda, to, size);
+    memset(to, 0, size);
+    return NULL;
+}
+
+static void binput_copy_parts(struct brun *run, const struct binput *input, struct bcuda *cuda,
+                              char *at, uint64_t size)
+{
     for (uint32_t i = 0; i < run->count; i++) {
         const struct binput_part *part = &input->parts[i];
         struct brun_item *item = &run->items[i];
         if (!item->in_batch)
             continue;
         if (!item->err)
-            brun_fail(item, binput_gather(part, at));
+            brun_fail(item, binput_gather(part, cuda, at));
         if (item->err)
-            memset(at, 0, part->size);
+            brun_fail(item, binput_clear(cuda, at, part->size));
         at += part->size;
         size -= part->size;
     }
-    memset(at, 0, size);
+    brun_fail_all(run, binput_clear(cuda, at, size));
+}
+
+void binput_copy(struct brun *run, const struct binput *input, void *to, uint64_t size)
+{
+    binput_copy_parts(run, input, NULL, to, size);
+}
+
+static TRITONSERVER_Error *binput_size(const struct brun *run, const struct binput *input,
+                                       int64_t rows, uint64_t *ret_size)
+{
+    int64_t shape[BRUN_MAX_DIMS];
+    size_t rank = binput_shape(run, input, rows, shape);
+    return brun_bytes(input->datatype, shape, rank, ret_size)
+               ? NULL
+               : berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
+                          input->name);
+}
+
+/* The contents of the batch where they lie, or NULL: more requests, pieces or rows than one, or in
+ * another place. */
+static TRITONSERVER_Error *binput_in_place(const struct brun *run, const struct binput *input,
+                                           const struct bcuda *cuda, uint64_t size,
+                                           const void **ret_data)
+{
+    const struct binput_part *part = binput_leading_part(run, input);
+    *ret_data = NULL;
+    if (run->batch_size != 1 || part->pieces != 1 || part->size != size)
+        return NULL;
+    uint64_t found = 0;
+    int64_t device = -1;
+    TRITONSERVER_Error *err = binput_get_piece(part, 0, cuda, ret_data, &found, &device);
+    if (found != size || device != (cuda ? bcuda_device(cuda) : -1))
+        *ret_data = NULL;
+    return err;
 }
 
 TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, size_t align,
                                 int64_t rows, const void **ret_data)
 {
-    int64_t shape[BRUN_MAX_DIMS];
     uint64_t size;
-    size_t rank = binput_shape(run, input, rows, shape);
-    if (!brun_bytes(input->datatype, shape, rank, &size))
-        return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
-                        input->name);
-    const struct binput_part *part = binput_leading_part(run, input);
-    if (run->batch_size == 1 && part->pieces == 1 && part->size == size) {
-        uint64_t found = 0;
-        TRITONSERVER_Error *err = binput_get_piece(part, 0, ret_data, &found);
-        if (err || (found == size && *ret_data && (uintptr_t)*ret_data % align == 0))
-            return err;
-    }
+    TRITONSERVER_Error *err = binput_size(run, input, rows, &size);
+    if (!err)
+        err = binput_in_place(run, input, NULL, size, ret_data);
+    if (err || (*ret_data && (uintptr_t)*ret_data % align == 0))
+        return err;
     void *to = scratch_take(&run->place->scratch, size);
     if (!to)
         return berr_no_memory();
     binput_copy(run, input, to, size);
     *ret_data = to;
     return NULL;
+}
+
+TRITONSERVER_Error *binput_gpu_size(struct brun *run, const struct binput *input, int64_t rows,
+                                    uint64_t *ret_size, const void **ret_data)
+{
+    TRITONSERVER_Error *err = binput_size(run, input, rows, ret_size);
+    if (!err)
+        err = binput_in_place(run, input, run->place->cuda, *ret_size, ret_data);
+    if (!err && (uintptr_t)*ret_data % TRITONSERVER_DataTypeByteSize(input->datatype))
+        *ret_data = NULL;
+    return err;
+}
+
+void binput_gpu_copy(struct brun *run, const struct binput *input, void *to, uint64_t size)
+{
+    binput_copy_parts(run, input, run->place->cuda, to, size);
 }

@@ -60,3 +60,12 @@ TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, si
  * Items with malformed contents get an error, and zeros.
  * to    `size` bytes, at least as many as the batch has; bytes after the batch become zeros */
 void binput_copy(struct brun *run, const struct binput *input, void *to, uint64_t size);
+
+/* binput_gpu_size - the bytes of an input of the whole batch on the place's GPU.
+ * rows      as binput_shape
+ * ret_data  where they lie already, as binput_data; NULL = they have to be copied */
+TRITONSERVER_Error *binput_gpu_size(struct brun *run, const struct binput *input, int64_t rows,
+                                    uint64_t *ret_size, const void **ret_data);
+
+/* binput_gpu_copy - as binput_copy, to the place's GPU. The copies are queued: bcuda_wait. */
+void binput_gpu_copy(struct brun *run, const struct binput *input, void *to, uint64_t size);

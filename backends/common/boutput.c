@@ -44,23 +44,31 @@ TRITONSERVER_Error *boutput_select(struct brun *run, struct boutput *outputs, si
     return NULL;
 }
 
-TRITONSERVER_Error *boutput_buffer(const struct brun_item *item, const struct boutput *output,
-                                   const int64_t *shape, size_t rank, uint64_t size,
-                                   void **ret_buffer)
+/* cuda  the buffer may be on this GPU or on the host; NULL = it has to be on the host */
+static TRITONSERVER_Error *make_buffer(const struct brun_item *item, const struct boutput *output,
+                                       const int64_t *shape, size_t rank, uint64_t size,
+                                       const struct bcuda *cuda, void **ret_buffer)
 {
     TRITONBACKEND_Output *made;
-    TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
-    int64_t memory_type_id = 0;
+    TRITONSERVER_MemoryType memory_type = cuda ? TRITONSERVER_MEMORY_GPU : TRITONSERVER_MEMORY_CPU;
+    int64_t memory_type_id = cuda ? bcuda_device(cuda) : 0;
     *ret_buffer = NULL;
     TRITONSERVER_Error *err = TRITONBACKEND_ResponseOutput(item->response, &made, output->name,
                                                            output->datatype, shape, (uint32_t)rank);
     if (!err)
         err = TRITONBACKEND_OutputBuffer(made, ret_buffer, size, &memory_type, &memory_type_id);
-    if (!err && memory_type == TRITONSERVER_MEMORY_GPU)
+    if (!err && memory_type == TRITONSERVER_MEMORY_GPU && !cuda)
         err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED, "failed to create CPU output buffer");
     if (!err && size && !*ret_buffer)
         err = berr_new(TRITONSERVER_ERROR_INTERNAL, "output '%s' got no buffer", output->name);
     return err;
+}
+
+TRITONSERVER_Error *boutput_buffer(const struct brun_item *item, const struct boutput *output,
+                                   const int64_t *shape, size_t rank, uint64_t size,
+                                   void **ret_buffer)
+{
+    return make_buffer(item, output, shape, rank, size, NULL, ret_buffer);
 }
 
 TRITONSERVER_Error *boutput_state(const struct brun_item *item, const struct boutput *output,
@@ -79,20 +87,31 @@ TRITONSERVER_Error *boutput_state(const struct brun_item *item, const struct bou
     return err;
 }
 
+/* Copies from the host, or with `cuda` from that GPU, where the copy is queued. */
+static TRITONSERVER_Error *boutput_copy(struct bcuda *cuda, void *to, const void *data,
+                                        uint64_t size)
+{
+    if (size && cuda)
+        return bcuda_copy(cuda, to, data, size);
+    if (size)
+        memcpy(to, data, size);
+    return NULL;
+}
+
 /* Gives the server the state for the next request of the item's sequence. */
 static TRITONSERVER_Error *keep_state(const struct brun_item *item, const struct boutput *output,
                                       const struct boutput_tensor *share, uint64_t size,
-                                      const void *data)
+                                      struct bcuda *cuda, const void *data)
 {
     TRITONBACKEND_State *state;
     void *buffer = NULL;
     TRITONSERVER_Error *err =
         boutput_state(item, output, share->shape, share->rank, size, &state, &buffer);
-    if (err)
-        return err;
-    if (size)
-        memcpy(buffer, data, size);
-    return TRITONBACKEND_StateUpdate(state);
+    if (!err)
+        err = boutput_copy(cuda, buffer, data, size);
+    if (!err && cuda) /* what the next request is given has to be there */
+        err = bcuda_wait(cuda);
+    return err ? err : TRITONBACKEND_StateUpdate(state);
 }
 
 TRITONSERVER_Error *boutput_scatter(struct brun *run, const struct boutput *output, int64_t rows,
@@ -100,6 +119,7 @@ TRITONSERVER_Error *boutput_scatter(struct brun *run, const struct boutput *outp
 {
     struct boutput_tensor share = *result;
     const char *data = result->data;
+    struct bcuda *cuda = result->on_gpu ? run->place->cuda : NULL;
     bool batches = run->place->max_batch_size > 0;
     int64_t found = result->rank ? result->shape[0] : 0;
     if (batches && found != rows)
@@ -119,11 +139,12 @@ TRITONSERVER_Error *boutput_scatter(struct brun *run, const struct boutput *outp
             return berr_new(TRITONSERVER_ERROR_INTERNAL, "output '%s' has an impossible shape",
                             output->name);
         if (!item->err && output->wanted_by[i])
-            brun_fail(item, boutput_buffer(item, output, share.shape, share.rank, size, &buffer));
-        if (buffer && size)
-            memcpy(buffer, data, size);
+            brun_fail(item,
+                      make_buffer(item, output, share.shape, share.rank, size, cuda, &buffer));
+        if (buffer && size && !item->err)
+            brun_fail(item, boutput_copy(cuda, buffer, data, size));
         if (!item->err && output->is_state)
-            brun_fail(item, keep_state(item, output, &share, size, data));
+            brun_fail(item, keep_state(item, output, &share, size, cuda, data));
         data += size;
     }
     return NULL;

@@ -18,6 +18,7 @@ struct boutput_tensor {
     size_t rank;
     int64_t shape[BRUN_MAX_DIMS];
     const void *data;
+    bool on_gpu; /* of the place; until the run has ended */
 };
 
 /* boutput_select - find out which outputs the items want. An item that wants an unknown output

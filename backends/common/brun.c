@@ -19,7 +19,7 @@ void brun_fail(struct brun_item *item, TRITONSERVER_Error *err)
         item->err = err;
 }
 
-static void fail_all(struct brun *run, TRITONSERVER_Error *err)
+void brun_fail_all(struct brun *run, TRITONSERVER_Error *err)
 {
     if (!err)
         return;
@@ -122,7 +122,9 @@ static void brun_run_batch(struct brun *run, TRITONBACKEND_Request **requests, b
     TRITONSERVER_Error *err = brun_begin(run, requests);
     if (!err)
         err = work(run, of);
-    fail_all(run, err);
+    brun_fail_all(run, err);
+    if (run->place->cuda)
+        brun_fail_all(run, bcuda_wait(run->place->cuda));
     brun_finish(run, start_ns, brun_now_ns());
     scratch_reset(&run->place->scratch);
 }

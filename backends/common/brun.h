@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 
+#include "bcuda.h"
 #include "scratch.h"
 #include "triton/core/tritonbackend.h"
 
@@ -15,6 +16,7 @@ struct brun_place {
     TRITONBACKEND_ModelInstance *handle;
     const char *model; /* its name, for errors */
     int64_t max_batch_size;
+    struct bcuda *cuda;     /* borrowed; where the runtime has its tensors; NULL = on the host */
     struct scratch scratch; /* owned by the instance: scratch_fini */
 };
 
@@ -42,6 +44,7 @@ struct brun {
 typedef TRITONSERVER_Error *brun_work_fn(struct brun *run, void *of);
 
 /* brun_requests - answer requests: all in one batch if the model batches, otherwise one by one.
+ * What was queued on the place's GPU has ended before anything is answered.
  * requests  owned by the callee: each is answered with results or its own error, and released
  * thread    only one call at a time for a place */
 void brun_requests(struct brun_place *place, TRITONBACKEND_Request **requests, uint32_t count,
@@ -50,6 +53,10 @@ void brun_requests(struct brun_place *place, TRITONBACKEND_Request **requests, u
 /* brun_fail - give an item an error; the first error stays.
  * err  owned by the item; NULL does nothing */
 void brun_fail(struct brun_item *item, TRITONSERVER_Error *err);
+
+/* brun_fail_all - give each item that has none an error with this message.
+ * err  freed; NULL does nothing */
+void brun_fail_all(struct brun *run, TRITONSERVER_Error *err);
 
 /* brun_any_good - true if an item without an error is left. */
 bool brun_any_good(const struct brun *run);

@@ -44,8 +44,12 @@ void bentry_end(void *runtime)
     (void)runtime;
 }
 
-const bool bentry_cpu_only = false;
 const size_t instance_size = sizeof(struct instance);
+
+bool bentry_uses_gpus(void)
+{
+    return true;
+}
 
 TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model,
                                   TRITONBACKEND_ModelInstance *handle)

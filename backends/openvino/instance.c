@@ -18,8 +18,12 @@ static TRITONSERVER_Error *openvino_instance_make_request(struct instance *insta
     return err;
 }
 
-const bool bentry_cpu_only = true;
 const size_t instance_size = sizeof(struct instance);
+
+bool bentry_uses_gpus(void)
+{
+    return false;
+}
 
 TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model,
                                   TRITONBACKEND_ModelInstance *handle)

@@ -90,8 +90,12 @@ static TRITONSERVER_Error *instance_host(struct model *model, const char *name,
     return host_rename(spare, name);
 }
 
-const bool bentry_cpu_only = false;
 const size_t instance_size = sizeof(struct instance);
+
+bool bentry_uses_gpus(void)
+{
+    return true;
+}
 
 TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model,
                                   TRITONBACKEND_ModelInstance *handle)

@@ -1,42 +1,48 @@
 #include "instance.h"
 
 #include "../common/bentry.h"
+#include "../common/berr.h"
 
-/* The first instance takes the module that was read with the model; others share it or read the
- * file again. */
-static TRITONSERVER_Error *make_call(struct instance *instance)
+const size_t instance_size = sizeof(struct instance);
+
+bool bentry_uses_gpus(void)
 {
-    struct model *model = instance->model;
-    instance->took = !model->options.shares_weights && !atomic_flag_test_and_set(&model->taken);
-    bool has_own = !model->options.shares_weights && !instance->took;
-    TRITONSERVER_Error *err = has_own ? model_load(model, &instance->own) : NULL;
-    return err ? err
-               : libtorch_call_new(instance->own ? instance->own : model->module, &instance->call);
+    return libtorch_gpu_absence() == NULL;
 }
 
-const bool bentry_cpu_only = true;
-const size_t instance_size = sizeof(struct instance);
+static TRITONSERVER_Error *open_gpu(struct instance *instance, TRITONBACKEND_ModelInstance *handle)
+{
+    TRITONSERVER_InstanceGroupKind kind;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceKind(handle, &kind);
+    if (err || kind != TRITONSERVER_INSTANCEGROUPKIND_GPU)
+        return err;
+    if (libtorch_gpu_absence())
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "unable to load model '%s': the backend 'pytorch' runs models on CPU here, "
+                        "use KIND_CPU: %s",
+                        instance->model->name, libtorch_gpu_absence());
+    return bcuda_open(handle, &instance->cuda);
+}
 
 TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model,
                                   TRITONBACKEND_ModelInstance *handle)
 {
     instance->model = model;
-    instance->place = (struct brun_place){
-        .handle = handle, .model = model->name, .max_batch_size = model->max_batch_size};
-    TRITONSERVER_Error *err = bentry_refuse(
-        handle, BENTRY_ON_GPU, TRITONSERVER_ERROR_INVALID_ARG,
-        "unable to load model '%s': the backend 'pytorch' runs models on CPU, use KIND_CPU",
-        model->name);
-    if (err)
-        return err;
-    return make_call(instance);
+    TRITONSERVER_Error *err = open_gpu(instance, handle);
+    instance->place = (struct brun_place){.handle = handle,
+                                          .model = model->name,
+                                          .max_batch_size = model->max_batch_size,
+                                          .cuda = instance->cuda};
+    if (!err)
+        err = model_take_copy(model, instance->cuda ? bcuda_device(instance->cuda) : LIBTORCH_CPU,
+                              &instance->copy);
+    return err ? err : libtorch_call_new(instance->copy->module, &instance->call);
 }
 
 void instance_fini(struct instance *instance)
 {
-    if (instance->took)
-        atomic_flag_clear(&instance->model->taken);
     libtorch_call_free(instance->call);
-    libtorch_free(instance->own);
+    model_give_copy(instance->model, instance->copy);
     scratch_fini(&instance->place.scratch);
+    bcuda_close(instance->cuda);
 }

@@ -1,12 +1,13 @@
 #pragma once
 
+#include "../common/bcuda.h"
 #include "model.h"
 
 /* An instance of a model: what one execution needs in addition to the model. */
 struct instance {
     struct brun_place place;
     struct model *model;
-    struct libtorch_module *own; /* NULL if it uses the model's module */
-    bool took;                   /* the model's module alone */
+    struct model_copy *copy;
     struct libtorch_call *call;
+    struct bcuda *cuda; /* NULL on the CPU */
 };

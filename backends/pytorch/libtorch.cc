@@ -1,8 +1,12 @@
 #include "libtorch.h"
 #include "package.hh"
 
+#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/StreamGuard.h>
+#include <torch/csrc/api/include/torch/version.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/alias_analysis.h>
 #include <torch/csrc/jit/passes/inliner.h>
@@ -10,6 +14,8 @@
 #include <torch/csrc/jit/python/update_graph_executor_opt.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
+
+#include <dlfcn.h>
 
 #include <cstdlib>
 #include <optional>
@@ -28,6 +34,7 @@ struct libtorch_module {
     int64_t results = 0;
     bool keyed = false;
     bool lends = false; /* the model only reads its arguments and does not keep them */
+    at::Device device = at::kCPU;
 };
 
 struct leaf {
@@ -41,10 +48,14 @@ struct libtorch_call {
     std::optional<jit::Method> forward; /* of TorchScript */
     std::vector<c10::IValue> arguments;
     std::vector<leaf> leaves;
+    std::vector<at::Tensor> rooms;
+    std::optional<c10::Stream> stream; /* of a module on a GPU */
 };
 
 namespace
 {
+
+std::string gpu_absence;
 
 TRITONSERVER_Error *failed(const std::string &text)
 {
@@ -248,13 +259,32 @@ void collect(const c10::IValue &value, const std::string &key, bool keyed,
     }
 }
 
-/* The tensor with its elements one after the other. PyTorch may note that elements are negated,
- * or all zero, without writing them. */
-at::Tensor in_memory(const at::Tensor &tensor)
+/* The tensor with its elements one after the other, on this GPU or else on the host. PyTorch may
+ * note that elements are negated, or all zero, without writing them. */
+at::Tensor in_memory(const at::Tensor &tensor, at::Device device)
 {
     at::Tensor written = tensor._is_zerotensor() ? at::zeros(tensor.sizes(), tensor.options())
                                                  : tensor.resolve_neg();
-    return written.cpu().contiguous();
+    return (written.device() == device ? written : written.cpu()).contiguous();
+}
+
+/* Why there is no CUDA. Its library registers itself with PyTorch, which looks for it once: it has
+ * to be there before PyTorch does anything. A machine without a driver does not open it. */
+std::string open_cuda()
+{
+    if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL))
+        return dlerror();
+    if (!dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL))
+        return std::string("PyTorch's part for CUDA is not here: ") + dlerror();
+    std::string none = "PyTorch finds no GPU";
+    TRITONSERVER_Error *err = guarded("", [&] {
+        if (at::globalContext().hasCUDA() && c10::impl::VirtualGuardImpl(at::kCUDA).deviceCount())
+            none = "";
+    });
+    if (err)
+        none = TRITONSERVER_ErrorMessage(err);
+    TRITONSERVER_ErrorDelete(err);
+    return none;
 }
 
 void run_package(libtorch_call *call)
@@ -304,20 +334,45 @@ void libtorch_prepare(void)
     /* Packages compare shapes and types with what they were compiled for only if this is set.
      * Without it they would read beyond tensors that are too small. */
     setenv("AOTI_RUNTIME_CHECK_INPUTS", "1", 1);
+    gpu_absence = open_cuda();
 }
 
-TRITONSERVER_Error *libtorch_load(const char *path, bool is_package, bool inference,
+const char *libtorch_gpu_absence(void)
+{
+    return gpu_absence.empty() ? nullptr : gpu_absence.c_str();
+}
+
+bool libtorch_empty_cache(void)
+{
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11
+    TRITONSERVER_ErrorDelete(
+        guarded("", [&] { c10::getDeviceAllocator(at::kCUDA)->emptyCache(); }));
+    return true;
+#else
+    return false;
+#endif
+}
+
+void libtorch_without_cudnn(void)
+{
+    at::globalContext().setUserEnabledCuDNN(false);
+}
+
+TRITONSERVER_Error *libtorch_load(const char *path, bool is_package, bool inference, int32_t device,
                                   libtorch_module **ret_module)
 {
     libtorch_module *module = nullptr;
     TRITONSERVER_Error *err = guarded("", [&] {
         c10::InferenceMode mode(inference);
         module = new libtorch_module{};
+        if (device != LIBTORCH_CPU)
+            module->device = at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device));
+        c10::DeviceGuard there(module->device);
         if (is_package) {
-            module->compiled = std::make_unique<package>(path);
+            module->compiled = std::make_unique<package>(path, module->device);
             describe_package(*module);
         } else {
-            module->module = jit::load(path, at::kCPU);
+            module->module = jit::load(path, module->device);
             describe(*module);
         }
     });
@@ -359,7 +414,7 @@ TRITONSERVER_Error *libtorch_call_new(libtorch_module *module, libtorch_call **r
         std::optional<jit::Method> forward;
         if (!module->compiled)
             forward = module->module.get_method("forward");
-        *ret_call = new libtorch_call{module, forward, {}, {}};
+        *ret_call = new libtorch_call{module, forward, {}, {}, {}, {}};
     });
 }
 
@@ -368,9 +423,13 @@ void libtorch_call_free(libtorch_call *call)
     delete call;
 }
 
-TRITONSERVER_Error *libtorch_call_begin(libtorch_call *call, size_t count)
+TRITONSERVER_Error *libtorch_call_begin(libtorch_call *call, size_t count, void *stream)
 {
     return guarded("", [&] {
+        /* PyTorch names a stream that is not its own by its address. */
+        if (call->of->device != at::kCPU)
+            call->stream = c10::Stream(c10::Stream::UNSAFE, call->of->device,
+                                       reinterpret_cast<c10::StreamId>(stream));
         call->arguments.assign(count, c10::IValue());
         for (size_t i = 0; i < count; i++) {
             libtorch_kind kind = call->of->arguments[i].kind;
@@ -384,13 +443,25 @@ TRITONSERVER_Error *libtorch_call_begin(libtorch_call *call, size_t count)
     });
 }
 
-TRITONSERVER_Error *libtorch_call_tensor(libtorch_call *call, size_t argument, const char *key,
-                                         TRITONSERVER_DataType datatype, const int64_t *shape,
-                                         size_t rank, const void *data)
+TRITONSERVER_Error *libtorch_call_room(libtorch_call *call, uint64_t size, void **ret)
 {
     return guarded("PyTorch execute failure: ", [&] {
+        c10::StreamGuard on(*call->stream);
+        call->rooms.push_back(at::empty({static_cast<int64_t>(size)},
+                                        at::TensorOptions(at::kByte).device(call->of->device)));
+        *ret = call->rooms.back().mutable_data_ptr();
+    });
+}
+
+TRITONSERVER_Error *libtorch_call_tensor(libtorch_call *call, size_t argument, const char *key,
+                                         TRITONSERVER_DataType datatype, const int64_t *shape,
+                                         size_t rank, bool on_gpu, const void *data)
+{
+    return guarded("PyTorch execute failure: ", [&] {
+        c10::OptionalStreamGuard on(call->stream);
+        const at::Device device = on_gpu ? call->of->device : at::Device(at::kCPU);
         at::Tensor tensor = at::from_blob(const_cast<void *>(data), at::IntArrayRef(shape, rank),
-                                          at::TensorOptions(*type_of(datatype)));
+                                          at::TensorOptions(*type_of(datatype)).device(device));
         if (!call->of->lends)
             tensor = tensor.clone();
         c10::IValue &slot = call->arguments[argument];
@@ -416,6 +487,7 @@ TRITONSERVER_Error *libtorch_call_string(libtorch_call *call, size_t argument, c
 TRITONSERVER_Error *libtorch_call_run(libtorch_call *call, const libtorch_mode *mode)
 {
     return guarded("PyTorch execute failure: ", [&] {
+        c10::OptionalStreamGuard on(call->stream);
         c10::InferenceMode inference(mode->inference);
         at::NoGradGuard no_gradients;
         if (call->of->compiled) {
@@ -441,6 +513,7 @@ TRITONSERVER_Error *libtorch_call_result(libtorch_call *call, size_t index,
                                          libtorch_result *ret_result)
 {
     return guarded("PyTorch execute failure: ", [&] {
+        c10::OptionalStreamGuard on(call->stream);
         leaf &found = call->leaves[index];
         *ret_result = {LIBTORCH_OTHER,
                        libtorch_call_key(call, index),
@@ -448,15 +521,17 @@ TRITONSERVER_Error *libtorch_call_result(libtorch_call *call, size_t index,
                        nullptr,
                        0,
                        nullptr,
+                       false,
                        0};
         if (found.value.isTensor() && found.value.toTensor().defined()) {
-            found.value = in_memory(found.value.toTensor());
+            found.value = in_memory(found.value.toTensor(), call->of->device);
             const at::Tensor &tensor = found.value.toTensor();
             ret_result->kind = LIBTORCH_TENSOR;
             ret_result->datatype = datatype_of(tensor.scalar_type());
             ret_result->shape = tensor.sizes().data();
             ret_result->rank = tensor.sizes().size();
             ret_result->data = tensor.const_data_ptr();
+            ret_result->on_gpu = !tensor.is_cpu();
         } else if (found.value.isList()) {
             ret_result->kind = LIBTORCH_STRINGS;
             ret_result->datatype = TRITONSERVER_TYPE_BYTES;
@@ -477,4 +552,5 @@ void libtorch_call_end(libtorch_call *call)
 {
     call->arguments.clear();
     call->leaves.clear();
+    call->rooms.clear();
 }

@@ -48,6 +48,7 @@ struct libtorch_result {
     const int64_t *shape;
     size_t rank;
     const void *data; /* of a tensor */
+    bool on_gpu;      /* of the call */
     size_t count;     /* of the strings */
 };
 
@@ -61,14 +62,28 @@ bool libtorch_set_interop_threads(int count);
 /* libtorch_has_type - true if there are tensors of a data type. */
 bool libtorch_has_type(TRITONSERVER_DataType datatype);
 
-/* libtorch_prepare - set what PyTorch reads from the environment; once, before all else. */
+enum { LIBTORCH_CPU = -1 }; /* the device of what is not on a GPU */
+
+/* libtorch_prepare - set what PyTorch reads from the environment, and open its part for CUDA if
+ * there is a GPU; once, before all else. */
 void libtorch_prepare(void);
+
+/* libtorch_gpu_absence - why models cannot be on GPUs; NULL = they can. */
+const char *libtorch_gpu_absence(void);
+
+/* libtorch_empty_cache - give the memory of GPUs back that PyTorch keeps and does not use.
+ * returns  false if this version of PyTorch cannot be asked to */
+bool libtorch_empty_cache(void);
+
+/* libtorch_without_cudnn - do not use cuDNN any more, for the whole process. */
+void libtorch_without_cudnn(void);
 
 /* libtorch_load - read a file.
  * is_package  it is a package of AOTInductor; else TorchScript
+ * device      the GPU that holds the model, or LIBTORCH_CPU
  * ret_module  owned by the caller: libtorch_free
  * errors      INTERNAL, with PyTorch's message */
-TRITONSERVER_Error *libtorch_load(const char *path, bool is_package, bool inference,
+TRITONSERVER_Error *libtorch_load(const char *path, bool is_package, bool inference, int32_t device,
                                   struct libtorch_module **ret_module);
 
 /* libtorch_free - NULL is allowed; no call may be left. */
@@ -98,21 +113,29 @@ TRITONSERVER_Error *libtorch_call_new(struct libtorch_module *module,
 /* libtorch_call_free - NULL is allowed. */
 void libtorch_call_free(struct libtorch_call *call);
 
-/* libtorch_call_begin - begin an execution with the first `count` arguments of the model. */
-TRITONSERVER_Error *libtorch_call_begin(struct libtorch_call *call, size_t count);
+/* libtorch_call_begin - begin an execution with the first `count` arguments of the model.
+ * stream  of a module on a GPU: everything is queued there, also copies of the caller's; else
+ *         ignored */
+TRITONSERVER_Error *libtorch_call_begin(struct libtorch_call *call, size_t count, void *stream);
+
+/* libtorch_call_room - get memory of the module's GPU until the call has ended.
+ * errors  INTERNAL, with PyTorch's message if memory is spent */
+TRITONSERVER_Error *libtorch_call_room(struct libtorch_call *call, uint64_t size, void **ret);
 
 /* libtorch_call_tensor - set an argument, or the next element of a list argument.
- * key   of a dictionary's element; else NULL
- * data  read in place until the call has ended, unless the model may keep or change it */
+ * key     of a dictionary's element; else NULL
+ * on_gpu  the data lie on the module's GPU
+ * data    read in place until the call has ended, unless the model may keep or change it */
 TRITONSERVER_Error *libtorch_call_tensor(struct libtorch_call *call, size_t argument,
                                          const char *key, TRITONSERVER_DataType datatype,
-                                         const int64_t *shape, size_t rank, const void *data);
+                                         const int64_t *shape, size_t rank, bool on_gpu,
+                                         const void *data);
 
 /* libtorch_call_string - append a string to an argument that is a list of strings. */
 TRITONSERVER_Error *libtorch_call_string(struct libtorch_call *call, size_t argument,
                                          const char *text, size_t length);
 
-/* libtorch_call_run - execute the model.
+/* libtorch_call_run - execute the model; on a GPU, queue it.
  * errors   INTERNAL, with PyTorch's message */
 TRITONSERVER_Error *libtorch_call_run(struct libtorch_call *call, const struct libtorch_mode *mode);
 

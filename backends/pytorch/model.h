@@ -1,5 +1,6 @@
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "../common/brun.h"
@@ -23,6 +24,14 @@ struct model_output {
     bool is_state; /* of sequences */
 };
 
+/* The file in memory, on one device. Instances share a copy only if the model is configured so. */
+struct model_copy {
+    struct model_copy *next;
+    int32_t device; /* a GPU, or LIBTORCH_CPU */
+    struct libtorch_module *module;
+    uint32_t users;
+};
+
 struct model {
     TRITONBACKEND_Model *handle;
     const char *name; /* borrowed from the handle */
@@ -32,8 +41,9 @@ struct model {
     struct options options;
     bool is_package; /* of AOTInductor; else TorchScript */
     char *path;      /* of the model's file */
-    struct libtorch_module *module;
-    atomic_flag taken; /* an instance uses the module alone */
+    pthread_mutex_t lock;
+    struct model_copy *copies;      /* under `lock`; the last is the first that was read */
+    struct libtorch_module *module; /* borrowed of that copy, which stays; for names */
     const struct libtorch_argument *arguments;
     size_t argument_count; /* that a call gets; later ones have default values */
     size_t input_count;
@@ -46,6 +56,10 @@ struct model {
     _Atomic int64_t least_rows;
 };
 
-/* model_load - read the file again.
- * ret_module  owned by the caller: libtorch_free */
-TRITONSERVER_Error *model_load(const struct model *model, struct libtorch_module **ret_module);
+/* model_take_copy - get the file in memory of a device, for an instance; reads it if need be.
+ * ret_copy  given back with model_give_copy */
+TRITONSERVER_Error *model_take_copy(struct model *model, int32_t device,
+                                    struct model_copy **ret_copy);
+
+/* model_give_copy - NULL is allowed. */
+void model_give_copy(struct model *model, struct model_copy *copy);

@@ -94,18 +94,43 @@ static TRITONSERVER_Error *pytorch_options_read_threads(const char *model, yyjso
     return NULL;
 }
 
+/* A setting of the process, like the numbers of threads. */
+static TRITONSERVER_Error *read_without_cudnn(const char *model, yyjson_val *config)
+{
+    bool value = false, given;
+    TRITONSERVER_Error *err =
+        pytorch_options_read_bool(model, config, "DISABLE_CUDNN", &value, &given);
+    if (!err && given && libtorch_gpu_absence())
+        pytorch_options_say("model '%s': DISABLE_CUDNN has no effect, since models run on CPU",
+                            model);
+    else if (!err && value)
+        libtorch_without_cudnn();
+    return err;
+}
+
+static TRITONSERVER_Error *read_empties_cache(const char *model, yyjson_val *config,
+                                              bool *ret_empties)
+{
+    bool value = false, given;
+    TRITONSERVER_Error *err =
+        pytorch_options_read_bool(model, config, "ENABLE_CACHE_CLEANING", &value, &given);
+    if (!err && given && (libtorch_gpu_absence() || !libtorch_empty_cache()))
+        pytorch_options_say("model '%s': ENABLE_CACHE_CLEANING has no effect, since %s", model,
+                            libtorch_gpu_absence() ? "models run on CPU"
+                                                   : "this version of PyTorch cannot be asked to");
+    *ret_empties = value && !libtorch_gpu_absence();
+    return err;
+}
+
 static TRITONSERVER_Error *read_without_effect(const char *model, yyjson_val *config)
 {
-    static const char *const parameters[] = {"DISABLE_CUDNN", "ENABLE_CACHE_CLEANING",
-                                             "ENABLE_NVFUSER"};
-    TRITONSERVER_Error *err = NULL;
-    for (size_t i = 0; i < sizeof parameters / sizeof *parameters && !err; i++) {
-        bool value, given;
-        err = pytorch_options_read_bool(model, config, parameters[i], &value, &given);
-        if (!err && given)
-            pytorch_options_say("model '%s': %s has no effect, since the model runs on CPU", model,
-                                parameters[i]);
-    }
+    bool value, given;
+    TRITONSERVER_Error *err =
+        pytorch_options_read_bool(model, config, "ENABLE_NVFUSER", &value, &given);
+    if (!err && given)
+        pytorch_options_say("model '%s': ENABLE_NVFUSER has no effect, since PyTorch has no such "
+                            "fuser any more",
+                            model);
     return err;
 }
 
@@ -133,6 +158,10 @@ TRITONSERVER_Error *options_read(const char *model, yyjson_val *config, struct o
         err = read_switch(model, config, "ENABLE_JIT_EXECUTOR", &mode->executor);
     if (!err)
         err = read_switch(model, config, "ENABLE_TENSOR_FUSER", &mode->fuser);
+    if (!err)
+        err = read_without_cudnn(model, config);
+    if (!err)
+        err = read_empties_cache(model, config, &options.empties_cache);
     if (!err)
         err = read_without_effect(model, config);
     if (!err)

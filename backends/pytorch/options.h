@@ -7,6 +7,7 @@
 /* The settings in the parameters of a model's configuration. */
 struct options {
     struct libtorch_mode mode;
+    bool empties_cache;  /* ENABLE_CACHE_CLEANING: of GPUs, after each execution */
     bool shares_weights; /* ENABLE_WEIGHT_SHARING: all instances share one copy of the file */
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <stdexcept>
+#include <type_traits>
 
 namespace
 {
@@ -68,11 +69,27 @@ yyjson_val *tree_of(const json &doc)
     return yyjson_arr_get(yyjson_doc_get_root(doc.get()), 1); /* after the version of the format */
 }
 
+/* Older versions of PyTorch cannot be told which GPU; they take the thread's. */
+template <typename Loader>
+std::unique_ptr<Loader> open(const std::string &path, c10::DeviceIndex device)
+{
+    if constexpr (std::is_constructible_v<Loader, const std::string &, const char *, bool, size_t,
+                                          c10::DeviceIndex>)
+        return std::make_unique<Loader>(path, "model", false, 1, device);
+    else
+        return std::make_unique<Loader>(path);
+}
+
 } // namespace
 
-package::package(const std::string &path)
+package::package(const std::string &path, at::Device device)
 {
-    loader = std::make_unique<torch::inductor::AOTIModelPackageLoader>(path);
+    loader = open<torch::inductor::AOTIModelPackageLoader>(path, device.index());
+    const auto metadata = loader->get_metadata();
+    const auto made_for = metadata.find("AOTI_DEVICE_KEY");
+    if (made_for != metadata.end() && made_for->second != c10::DeviceTypeName(device.type(), true))
+        throw std::runtime_error("the package was compiled for " + made_for->second +
+                                 ", the instance is on " + device.str());
     const std::vector<std::string> spec = loader->get_call_spec();
     if (spec.size() != 2)
         throw std::runtime_error("the package has no call specification");

@@ -13,8 +13,8 @@ class package
 {
   public:
     /* Unpacks the file to a directory of its own under /tmp, which lasts as long as the object,
-     * and loads the library in it. */
-    explicit package(const std::string &path);
+     * and loads the library in it, which was compiled for a kind of device. */
+    package(const std::string &path, at::Device device);
 
     /* The names of the tensors, in the order of run: ARGS[0], KWARGS[key], RESULT[1][key]. */
     std::vector<std::string> inputs, outputs;

@@ -41,6 +41,23 @@ static TRITONSERVER_Error *pytorch_run_list_tensors(struct state *state)
     return NULL;
 }
 
+/* The contents of an input on the instance's GPU: where they lie, or a copy that is queued. */
+static TRITONSERVER_Error *put_on_gpu(struct state *state, const struct binput *input,
+                                      const void **ret_data)
+{
+    uint64_t size = 0;
+    void *room = NULL;
+    TRITONSERVER_Error *err = binput_gpu_size(state->run, input, state->rows, &size, ret_data);
+    if (err || *ret_data)
+        return err;
+    err = libtorch_call_room(state->instance->call, size, &room);
+    if (err)
+        return err;
+    binput_gpu_copy(state->run, input, room, size);
+    *ret_data = room;
+    return NULL;
+}
+
 static TRITONSERVER_Error *pytorch_run_give_input(struct state *state, size_t index)
 {
     const struct model_input *of = &state->model->inputs[index];
@@ -49,12 +66,16 @@ static TRITONSERVER_Error *pytorch_run_give_input(struct state *state, size_t in
     const void *data = NULL;
     if (of->datatype == TRITONSERVER_TYPE_BYTES)
         return texts_give(state->run, input, state->instance->call, of->argument);
-    TRITONSERVER_Error *err = binput_data(
-        state->run, input, TRITONSERVER_DataTypeByteSize(of->datatype), state->rows, &data);
+    bool on_gpu =
+        state->instance->cuda && state->model->arguments[of->argument].kind != LIBTORCH_NUMBER;
+    TRITONSERVER_Error *err =
+        on_gpu ? put_on_gpu(state, input, &data)
+               : binput_data(state->run, input, TRITONSERVER_DataTypeByteSize(of->datatype),
+                             state->rows, &data);
     size_t rank = binput_shape(state->run, input, state->rows, shape);
     return err ? err
                : libtorch_call_tensor(state->instance->call, of->argument, of->name, of->datatype,
-                                      shape, rank, data);
+                                      shape, rank, on_gpu, data);
 }
 
 /* The index of a configured result among the results of this call; their number if it is not
@@ -98,7 +119,8 @@ static TRITONSERVER_Error *check_result(const struct boutput *output,
 static TRITONSERVER_Error *write_result(const struct state *state, const struct boutput *output,
                                         size_t index, const struct libtorch_result *result)
 {
-    struct boutput_tensor tensor = {.rank = result->rank, .data = result->data};
+    struct boutput_tensor tensor = {
+        .rank = result->rank, .data = result->data, .on_gpu = result->on_gpu};
     TRITONSERVER_Error *err = check_result(output, result);
     if (err)
         return err;
@@ -166,13 +188,19 @@ static TRITONSERVER_Error *call_model(struct state *state)
 {
     struct brun *run = state->run;
     struct libtorch_call *call = state->instance->call;
-    TRITONSERVER_Error *err = libtorch_call_begin(call, state->model->argument_count);
+    struct bcuda *cuda = state->instance->cuda;
+    void *stream = NULL;
+    TRITONSERVER_Error *err = cuda ? bcuda_stream(cuda, &stream) : NULL;
+    if (!err)
+        err = libtorch_call_begin(call, state->model->argument_count, stream);
     for (size_t i = 0; i < state->model->input_count && !err; i++)
         err = pytorch_run_give_input(state, i);
     if (err || !brun_any_good(run))
         return err;
     run->compute_start_ns = brun_now_ns();
     err = libtorch_call_run(call, &state->model->options.mode);
+    if (!err && cuda)
+        err = bcuda_wait(cuda);
     run->compute_end_ns = brun_now_ns();
     return err;
 }
@@ -226,7 +254,11 @@ static TRITONSERVER_Error *pytorch_run_work(struct brun *run, void *of)
     if (err || run->batch_size == 0)
         return err;
     err = pytorch_run_compute(&state);
+    /* What is queued on a GPU may still read results: PyTorch gives their memory to nobody but
+     * later work on this stream. */
     libtorch_call_end(instance->call);
+    if (instance->cuda && instance->model->options.empties_cache)
+        libtorch_empty_cache();
     return err;
 }
 

@@ -3,8 +3,12 @@
 #include "../common/bentry.h"
 #include "../common/berr.h"
 
-const bool bentry_cpu_only = true;
 const size_t instance_size = sizeof(struct instance);
+
+bool bentry_uses_gpus(void)
+{
+    return false;
+}
 
 TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model,
                                   TRITONBACKEND_ModelInstance *handle)

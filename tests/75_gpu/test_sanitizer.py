@@ -1,0 +1,90 @@
+"""A server under NVIDIA's compute-sanitizer: nothing is read or written where it should not be, no call of CUDA fails, and without PyTorch nothing of the
+GPU is left at the end. Needs a GPU: tools/gpu_proof.py runs it."""
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch_models as models
+import tritonclient.grpc as grpcclient
+from figures import note
+from harness import cuda, rawhttp
+from harness.gpus import Gpus
+from harness.regions import body, part
+from harness.repository import Repository
+from harness.servers import Nereid
+
+pytestmark = pytest.mark.gpu
+
+ERRORS = 9  # the exit status if the sanitizer found something
+
+
+class Sanitized(Nereid):
+    """extra: options of the sanitizer."""
+
+    extra: tuple[str, ...] = ()
+
+    def program(self) -> list[str]:
+        tool = shutil.which("compute-sanitizer")
+        assert tool, "compute-sanitizer of CUDA's toolkit is not in PATH"
+        return [tool, "--tool", "memcheck", "--error-exitcode", str(ERRORS), *self.extra, *super().program()]
+
+    def stop(self, **expected: float | int | None) -> float:
+        """The sanitizer ends with the server, which is what gets the signal."""
+        for pid in children(self.process.pid):
+            if b"nereid" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]:
+                os.kill(pid, signal.SIGTERM)
+        self.process.ends(None, 300)
+        self.said = self.process.log()
+        status = self.process.exit_status
+        note(next(line for line in self.said.splitlines()[::-1] if "SUMMARY" in line).strip("= "))
+        self._scratch.cleanup()
+        assert status == 0, self.said[-6000:]
+        return 0
+
+
+def children(pid: int) -> list[int]:
+    found = subprocess.run(["ps", "--ppid", str(pid), "-o", "pid="], capture_output=True, text=True, check=False).stdout.split()
+    return [int(each) for each in found] + [below for each in found for below in children(int(each))]
+
+
+class Leaks(Sanitized):
+    extra = ("--leak-check", "full")
+
+
+def test_memory_of_the_server(tmp_path: Path) -> None:
+    """Copies of requests, pools, shared memory: clean, and all given back."""
+    repository = Repository(tmp_path / "models")
+    repository.identity("gpu", extra="instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]")
+    repository.identity("cpu", extra="instance_group [ { kind: KIND_CPU } ]")
+    with Leaks(repository.path, {"allow-client-shm": "true"}, ready_within=300) as server, cuda.Client(Gpus(tmp_path)) as client:
+        memory = client.memory(8192, bytes(range(256)) * 32)
+        assert cuda.register(server, "r", memory).status == 200
+        for model in ("gpu", "cpu"):
+            for elements in (1, 1000):
+                answer = rawhttp.post(server.http, f"/v2/models/{model}/infer", body([elements], part("r", 4 * elements), part("r", 4 * elements, 4096)))
+                assert answer.status == 200, answer.body
+                assert memory.read(4 * elements, 4096) == memory.read(4 * elements)
+        data = np.arange(1 << 16, dtype=np.float32)
+        given = grpcclient.InferInput("INPUT0", [data.size], "FP32")
+        given.set_data_from_numpy(data)
+        with grpcclient.InferenceServerClient(server.grpc) as asks:
+            assert (asks.infer("gpu", [given]).as_numpy("OUTPUT0") == data).all()
+        assert cuda.unregister(server).status == 200
+
+
+def test_pytorch(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    network = models.add_digits(repository, "digits", "instance_group [ { count: 2 kind: KIND_GPU gpus: [ 0 ] } ]", "dynamic_batching { }\n")
+    pictures, _ = models.images()
+    with Sanitized(repository.path, ready_within=300) as server:
+        for rows in (1, 7, 64):
+            given = grpcclient.InferInput("image", [rows, 64], "FP32")
+            given.set_data_from_numpy(pictures[:rows])
+            with grpcclient.InferenceServerClient(server.grpc) as asks:
+                found = asks.infer("digits", [given]).as_numpy("logits__0")
+            np.testing.assert_allclose(found, models.answer(network, pictures[:rows]), rtol=1e-3, atol=1e-4)
