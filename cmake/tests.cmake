@@ -52,16 +52,22 @@ function(nereid_c_test rung file)
         TIMEOUT 300 LABELS ${rung} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
 endfunction()
 
-# The stand-in of CUDA's driver (tests/cuda): libcuda.so.1 in a folder that tests put into LD_LIBRARY_PATH. It is built without
-# sanitizers, so that any process can load it.
-file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cuda/*.c)
+# The stand-ins of CUDA's driver (tests/cuda) and of NVML (tests/cuda/nvml): libcuda.so.1 and libnvidia-ml.so.1 in a folder that tests
+# put into LD_LIBRARY_PATH. They are built without sanitizers, so that any process can load them.
 set(standin_folder ${CMAKE_BINARY_DIR}/tests/cuda)
-add_library(cuda_standin SHARED ${files})
-target_include_directories(cuda_standin PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/tests/cuda)
-target_compile_definitions(cuda_standin PRIVATE _GNU_SOURCE)
-target_compile_options(cuda_standin PRIVATE ${warnings} ${c_warnings} -fno-common $<$<BOOL:${NEREID_WERROR}>:-Werror>)
-target_link_libraries(cuda_standin PRIVATE Threads::Threads)
-set_target_properties(cuda_standin PROPERTIES OUTPUT_NAME cuda SOVERSION 1 LIBRARY_OUTPUT_DIRECTORY ${standin_folder})
+function(nereid_standin name)
+    add_library(${name}_standin SHARED ${ARGN})
+    target_include_directories(${name}_standin PRIVATE
+        ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests/cuda)
+    target_compile_definitions(${name}_standin PRIVATE _GNU_SOURCE)
+    target_compile_options(${name}_standin PRIVATE ${warnings} ${c_warnings} -fno-common $<$<BOOL:${NEREID_WERROR}>:-Werror>)
+    target_link_libraries(${name}_standin PRIVATE Threads::Threads)
+    set_target_properties(${name}_standin PROPERTIES OUTPUT_NAME ${name} SOVERSION 1 LIBRARY_OUTPUT_DIRECTORY ${standin_folder})
+endfunction()
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cuda/*.c)
+nereid_standin(cuda ${files})
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cuda/nvml/*.c)
+nereid_standin(nvidia-ml ${files} ${CMAKE_SOURCE_DIR}/tests/cuda/plan.c)
 
 foreach(rung 00_unit 10_sim 20_fault)
     file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${rung}/*.c)
@@ -131,7 +137,7 @@ foreach(file IN LISTS files)
 endforeach()
 
 # Those of GPUs find the stand-in in the place of the driver.
-foreach(test 00_unit.test_gpu 00_unit.test_gpu_memory 00_unit.test_region_cuda 10_inprocess.test_gpus)
+foreach(test 00_unit.test_gpu 00_unit.test_gpu_memory 00_unit.test_gpu_meter 00_unit.test_region_cuda 10_inprocess.test_gpus)
     if(TEST ${test})
         set_tests_properties(${test} PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${standin_folder}")
     endif()

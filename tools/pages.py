@@ -121,19 +121,9 @@ These options of Triton tune what this version does another way, or does not hav
 |---|---|---|
 """
 
-KNOWN = """
-## Known, but not served
-
-These options of Triton are known by name and refused, so that none of them is silently without effect. The values of the last column
-are accepted: with them this version does what they ask for.
-
-| option | value | what it is | accepted |
-|---|---|---|---|
-"""
-
 
 def command_line(root: Path) -> str:
-    rows = rows_of(root / "src/server/options/options.def", {"OPTION", "KNOWN", "TUNES"})
+    rows = rows_of(root / "src/server/options/options.def", {"OPTION", "TUNES"})
     page, group = COMMAND_LINE, ""
     for row in rows:
         if row[0] != "OPTION":
@@ -148,12 +138,6 @@ def command_line(root: Path) -> str:
         if row[0] == "TUNES":
             _, _of, name, _form, value, help_text = row
             page += f"| `--{name}` | {code(value)} | {cell(help_text)} |\n"
-    page += KNOWN
-    for row in rows:
-        if row[0] == "KNOWN":
-            _, _of, name, accepted, value, help_text = row
-            values = ", ".join(code(each) for each in accepted.split("|") if each)
-            page += f"| `--{name}` | {code(value)} | {cell(help_text)} | {values} |\n"
     return page
 
 
@@ -162,7 +146,8 @@ METRICS = """\
 
 `http://HOST:8002/metrics` shows every number in the text format of Prometheus. `--metrics-port`, `--metrics-address` and
 `--allow-metrics=false` change where, or whether. Names that begin with `nv_` are those of Triton, with its labels. Everything is read
-when the page is asked for, but for `nv_cpu_utilization`, which is measured over `--metrics-interval-ms`.
+when the page is asked for, but for `nv_cpu_utilization`, which is measured over `--metrics-interval-ms`, and what the GPUs do, which is read once in
+that time.
 
 A family is on the page while there is something to count: those of a model once it is loaded, those of the cache (`nv_cache_...`) where a
 model has a response cache, `nereid_requests_total` with each combination of labels from its first request on. In an alert say what absence
@@ -192,6 +177,10 @@ configuration of a model has others:
       ]
     }
 
+What is told of [GPUs](gpu.md) (`nv_gpu_...`, `nv_energy_consumption`) is there once a model, or anybody else, has made the server look for them: of
+each GPU that is used and that NVML knows, under its UUID. A value that NVML does not tell is left out for so long.
+`--allow-gpu-metrics=false` shows none. Families of models have no label `gpu_uuid`.
+
 | family | type | labels | what it is |
 |---|---|---|---|
 """
@@ -201,15 +190,16 @@ VERSION = "`model`, `version`"
 def metrics(root: Path) -> str:
     kinds = {"METRIC_MODEL", "METRIC_REASON", "METRIC_HISTOGRAM", "METRIC_SUMMARY", "METRIC_BOUNDED",
              "METRIC_BATCHES", "METRIC_CACHE", "METRIC_FRONT", "METRIC_REQUESTS",
-             "METRIC_PROCESS", "METRIC_BUILD"}
+             "METRIC_PROCESS", "METRIC_GPU", "METRIC_BUILD"}
     page = METRICS
     for row in rows_of(root / "src/metrics/metric.def", kinds):
         kind, arguments = row[0], row[1:]
         labels = {"METRIC_MODEL": VERSION, "METRIC_REASON": VERSION + ", `reason`", "METRIC_HISTOGRAM": VERSION,
                   "METRIC_SUMMARY": VERSION + ", `quantile`", "METRIC_BOUNDED": VERSION,
                   "METRIC_BATCHES": VERSION, "METRIC_CACHE": VERSION, "METRIC_FRONT": "`protocol`", "METRIC_BUILD": "`version`",
+                  "METRIC_GPU": "`gpu_uuid`",
                   "METRIC_REQUESTS": "`protocol`, `route`, `model`, `code`"}.get(kind, "")
-        if kind in ("METRIC_MODEL", "METRIC_FRONT", "METRIC_PROCESS"):
+        if kind in ("METRIC_MODEL", "METRIC_FRONT", "METRIC_PROCESS", "METRIC_GPU"):
             shown, name = arguments[0], arguments[1]
         else:
             shown = {"METRIC_BUILD": "gauge", "METRIC_SUMMARY": "summary",
@@ -251,7 +241,7 @@ TYPES = {
 
 
 def package_options(root: Path) -> str:
-    rows = [row for row in rows_of(root / "src/server/options/options.def", {"OPTION", "KNOWN", "TUNES"}) if row[0] == "OPTION"]
+    rows = [row for row in rows_of(root / "src/server/options/options.def", {"OPTION", "TUNES"}) if row[0] == "OPTION"]
     page = OPTIONS
     for _, _group, name, kind, _field, _default, _value, _help in rows:
         page += f"    {name.replace('-', '_')}: {TYPES.get(kind, TEXTS)}\n"

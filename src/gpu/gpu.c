@@ -54,14 +54,15 @@ struct err *gpu_check(int result, const char *what, ...)
     return full;
 }
 
-static struct err *open_library(void)
+struct err *gpu_open_library(const char *name, const struct cuda_driver_symbol *wanted,
+                             size_t count, void *to, struct dl **ret)
 {
-    struct err *e = dl_open(CUDA_DRIVER_LIBRARY, &gpu.library);
-    for (size_t i = 0; !e && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-        struct dl_function wanted = {symbols[i].name, (char *)&gpu.calls + symbols[i].offset};
-        if (!dl_functions(gpu.library, &wanted, 1))
-            e = err_new(STATUS_UNSUPPORTED, "%s has no %s: the driver is too old",
-                        CUDA_DRIVER_LIBRARY, symbols[i].name);
+    struct err *e = dl_open(name, ret);
+    for (size_t i = 0; !e && i < count; i++) {
+        struct dl_function one = {wanted[i].name, (char *)to + wanted[i].offset};
+        if (!dl_functions(*ret, &one, 1))
+            e = err_new(STATUS_UNSUPPORTED, "%s has no %s: the driver is too old", name,
+                        wanted[i].name);
     }
     return e;
 }
@@ -129,22 +130,26 @@ static struct err *list_devices(void)
     return e;
 }
 
-/* Under the lock. A machine of which a part does not answer counts as one without GPUs. */
-static void gpu_look_once(void)
+/* Under the lock. A machine of which a part does not answer counts as one without GPUs. Returns
+ * true if this call found GPUs. */
+static bool gpu_look_once(void)
 {
     if (gpu.looked)
-        return;
+        return false;
     gpu.looked = true;
     gpu.list.least = gpu.least;
-    struct err *e = open_library();
+    struct err *e =
+        gpu_open_library(CUDA_DRIVER_LIBRARY, symbols, sizeof(symbols) / sizeof(symbols[0]),
+                         &gpu.calls, &gpu.library);
     if (!e)
         e = list_devices();
     if (!e)
-        return;
+        return true;
     gpu.absence = mem_strdup(err_message(e));
     gpu.list =
         (struct gpu_list){.absence = gpu.absence, .version = gpu.list.version, .least = gpu.least};
     err_free(e);
+    return false;
 }
 
 void gpu_open(double least_capability)
@@ -183,6 +188,7 @@ void gpu_close(void)
 {
     mutex_lock(&servers_lock);
     if (--servers == 0) {
+        gpu_meter_close();
         gpu_memory_close();
         gpu_copy_close();
         gpu_forget();
@@ -193,8 +199,10 @@ void gpu_close(void)
 const struct gpu_list *gpu_look(void)
 {
     mutex_lock(&lock);
-    gpu_look_once();
+    bool found = gpu_look_once();
     mutex_unlock(&lock);
+    if (found)
+        gpu_meter_found(&gpu.list);
     return &gpu.list;
 }
 

@@ -27,9 +27,10 @@ enum kind {
     KIND_FRONT,
     KIND_REQUESTS,
     KIND_PROCESS,
+    KIND_GPU,
     KIND_BUILD,
 };
-enum unit { COUNT, SECONDS, RATIO };
+enum unit { COUNT, SECONDS, RATIO, MILLI };
 
 struct family {
     enum kind kind;
@@ -57,6 +58,8 @@ static const struct family families[] = {
 #define METRIC_REQUESTS(name, help) {KIND_REQUESTS, COUNT, 0, #name, "counter", help},
 #define METRIC_PROCESS(type, name, unit, field, help) \
     {KIND_PROCESS, unit, offsetof(struct metrics_process, field), #name, #type, help},
+#define METRIC_GPU(type, name, unit, field, help) \
+    {KIND_GPU, unit, offsetof(struct metrics_gpu, field), #name, #type, help},
 #define METRIC_BUILD(name, help) {KIND_BUILD, COUNT, 0, #name, "gauge", help},
 #include "metrics/metric.def"
 };
@@ -147,6 +150,9 @@ static void metrics_page_put_value(struct strbuf *out, const struct family *f, c
     case RATIO:
         prometheus_sample_parts(out, f->name, "", labels, value / 1000000u, value % 1000000u,
                                 1000000u);
+        break;
+    case MILLI:
+        prometheus_sample_parts(out, f->name, "", labels, value / 1000u, value % 1000u, 1000u);
         break;
     }
 }
@@ -296,6 +302,27 @@ static void put_requests(struct strbuf *out, const struct family *f,
     }
 }
 
+static void put_gpus(struct strbuf *out, const struct family *f, const struct metrics_process *p)
+{
+    for (size_t i = 0; i < p->gpu_count; i++) {
+        uint64_t value = field(&p->gpus[i], f->at);
+        if (value == METRICS_PAGE_UNKNOWN)
+            continue;
+        struct strbuf labels = STRBUF_INIT;
+        prometheus_label(&labels, "gpu_uuid", p->gpus[i].uuid);
+        metrics_page_put_value(out, f, labels.data, value);
+        strbuf_fini(&labels);
+    }
+}
+
+static bool any_gpu_has(const struct family *f, const struct metrics_process *p)
+{
+    for (size_t i = 0; i < p->gpu_count; i++)
+        if (field(&p->gpus[i], f->at) != METRICS_PAGE_UNKNOWN)
+            return true;
+    return false;
+}
+
 /* True if the page shows this summary: with a cache, the backend's report alone is not the time
  * of a request. */
 static bool has_summary(const struct metrics_model *m, size_t index)
@@ -336,6 +363,7 @@ static void put_model(struct strbuf *out, const struct family *f, const struct m
     case KIND_FRONT:
     case KIND_REQUESTS:
     case KIND_PROCESS:
+    case KIND_GPU:
     case KIND_BUILD:
         break;
     }
@@ -355,6 +383,8 @@ static void put_process(struct strbuf *out, const struct family *f, const struct
         put_fronts(out, f, p);
     else if (f->kind == KIND_REQUESTS)
         put_requests(out, f, p);
+    else if (f->kind == KIND_GPU)
+        put_gpus(out, f, p);
     else if (f->kind == KIND_BUILD)
         put_build(out, f, p);
     else
@@ -410,6 +440,8 @@ static bool has_samples(const struct family *f, const struct metrics_model *mode
         return p->front_count > 0;
     if (f->kind == KIND_REQUESTS)
         return p->request_count > 0;
+    if (f->kind == KIND_GPU)
+        return any_gpu_has(f, p);
     return !p->no_cpu || strncmp(f->name, "nv_cpu_", 7) != 0;
 }
 

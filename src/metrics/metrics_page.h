@@ -74,6 +74,19 @@ struct metrics_requests {
     uint64_t count;
 };
 
+/* In place of a value that is not known of a GPU. */
+#define METRICS_PAGE_UNKNOWN UINT64_MAX
+
+struct metrics_gpu {
+    const char *uuid;
+    uint64_t busy_ppm;
+    uint64_t total_bytes;
+    uint64_t used_bytes;
+    uint64_t power_mw;
+    uint64_t limit_mw;
+    uint64_t energy_mj;
+};
+
 struct metrics_tag {
     const char *key; /* without the leading "_" */
     const char *value;
@@ -122,6 +135,8 @@ struct metrics_process {
     size_t front_count;
     const struct metrics_requests *requests;
     size_t request_count;
+    const struct metrics_gpu *gpus;
+    size_t gpu_count;
     uint64_t pinned_total_bytes;
     uint64_t pinned_used_bytes;
     uint64_t cpu_busy_ppm;

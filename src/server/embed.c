@@ -113,7 +113,7 @@ struct err *embed_options_set(struct embed_options *o, const char *name, const c
         e = apply_log(&o->checked, name, copy);
     if (e) {
         mem_free(copy);
-        return row->kind == OPTIONS_KIND_KNOWN ? err_recode(e, STATUS_UNSUPPORTED) : e;
+        return e;
     }
     o->settings = mem_realloc(o->settings, (o->count + 1) * sizeof(*o->settings));
     o->settings[o->count++] = (struct setting){.row = row, .value = copy};

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "gpu/gpu.h"
 #include "gpu/gpu_memory.h"
+#include "gpu/gpu_meter.h"
 #include "infer/first_response.h"
 #include "infer/stats.h"
 #include "metrics/recent.h"
@@ -116,9 +117,12 @@ static void make_repo(struct server *s)
         s->table);
 }
 
-static void set_up_gpus(const struct options_gpus *o)
+static void set_up_gpus(const struct options *all)
 {
+    const struct options_gpus *o = &all->gpus;
     gpu_open(o->least_capability);
+    if (all->allow_metrics && all->allow_gpu_metrics)
+        gpu_meter_want(TIME_MS(all->metrics_interval_ms));
     gpu_memory_limit_pinned(o->pinned_bytes);
     for (size_t i = 0; i < o->pool_count; i++)
         gpu_memory_limit(o->pools[i].device, o->pools[i].bytes);
@@ -134,7 +138,7 @@ struct err *server_new(const struct options *options, struct server **ret)
     s->start_wall_ns = clock_wall_ns();
     s->table = table_new();
     s->recent = recent_new();
-    set_up_gpus(&options->gpus);
+    set_up_gpus(options);
     unsigned count = options->loop_threads ? options->loop_threads : cpu_count();
     count = count < OPTIONS_MAX_LOOP_THREADS ? count : OPTIONS_MAX_LOOP_THREADS;
     if (options->latencies.summaries)

@@ -1,4 +1,5 @@
-"""The table of CUDA's functions (include/nereid/cuda_driver.h) against NVIDIA's own declarations, as cuda-bindings has them."""
+"""The tables of CUDA's functions (include/nereid/cuda_driver.h) and NVML's (src/gpu/nvml.h) against NVIDIA's own declarations, as
+cuda-bindings has them."""
 
 import re
 from importlib.metadata import files
@@ -7,6 +8,7 @@ from pathlib import Path
 from harness.paths import ROOT
 
 HEADER = ROOT / "include" / "nereid" / "cuda_driver.h"
+NVML = ROOT / "src" / "gpu" / "nvml.h"
 
 # Names of NVIDIA's types, as the table spells them.
 SPELLED = {
@@ -20,11 +22,15 @@ SPELLED = {
     "CUevent": "struct cuda_event *",
     "CUuuid": "struct cuda_uuid",
     "CUipcMemHandle": "struct cuda_ipc_handle",
+    "nvmlReturn_t": "int",
+    "nvmlDevice_t": "struct nvml_device *",
+    "nvmlUtilization_t": "struct nvml_utilization",
+    "nvmlMemory_v2_t": "struct nvml_memory",
 }
 
 
-def nvidias() -> str:
-    declarations = next(file for file in files("cuda-bindings") if file.name == "cydriver.pxd")
+def nvidias(name: str = "cydriver.pxd") -> str:
+    declarations = next(file for file in files("cuda-bindings") if file.name == name)
     return Path(declarations.locate()).read_text()
 
 
@@ -79,3 +85,30 @@ def test_values_are_nvidias() -> None:
         "CUDA_EVENT_NO_TIMING": int(bindings.CUevent_flags.CU_EVENT_DISABLE_TIMING),
         "CUDA_IPC_LAZY_PEER_ACCESS": int(bindings.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
     }
+
+
+def test_nvml_is_nvidias() -> None:
+    """What the functions return, their parameters, and the members of structures, which NVML's own bindings have in this order."""
+    theirs, text = nvidias("cynvml.pxd"), NVML.read_text().replace("\\\n", " ")
+    table = re.findall(r"CALL\(((?:const char \*|\w+)), \w+, (\w+),\s*\((.*?)\)\)", text[text.index("#define NVML_CALLS"):text.index("#define NVML_MEMBER")])
+    assert len(table) == 9
+    for returns, symbol, parameters in table:
+        found = re.search(rf"^cdef (.+?)\b ?{symbol}\((.*?)\) except", theirs, re.M)
+        assert found, f"cuda-bindings has no {symbol}"
+        assert without_spaces(returns) == spelled(found[1].strip()), symbol
+        assert types(parameters.replace("void", "")) == [spelled(one) for one in types(found[2])], symbol
+    for ours, name in (("nvml_utilization", "nvmlUtilization_t"), ("nvml_memory", "nvmlMemory_v2_t")):
+        have = re.search(rf"struct {ours} \{{(.*?)\}};", text, re.S)
+        want = re.search(rf"^ctypedef struct {name} '{name}':\n((?:    .*\n)+)", theirs, re.M)
+        assert have and want
+        members = [" ".join(line.split()) for line in re.sub(r"/\*.*?\*/", "", have[1]).split(";") if line.strip()]
+        assert members == [" ".join(spelled(line).split()) for line in want[1].splitlines()], ours
+
+
+def test_results_of_nvml_are_nvidias() -> None:
+    from cuda.bindings import nvml
+
+    found = re.findall(r"^    NVML_(\w+) = (\d+),", NVML.read_text(), re.M)
+    assert len(found) == 5
+    for name, value in found:
+        assert int(getattr(nvml.Return, name)) == int(value), name

@@ -126,6 +126,40 @@ static void families_of_the_process(void **state)
     assert_true(has("process_start_time_seconds 1700000000.5"));
 }
 
+static void families_of_gpus(void **state)
+{
+    (void)state;
+    const struct metrics_gpu gpus[] = {{.uuid = "GPU-a",
+                                        .busy_ppm = 370000,
+                                        .total_bytes = 100,
+                                        .used_bytes = 0,
+                                        .power_mw = 50250,
+                                        .limit_mw = METRICS_PAGE_UNKNOWN,
+                                        .energy_mj = 1500},
+                                       {.uuid = "GPU-b",
+                                        .busy_ppm = METRICS_PAGE_UNKNOWN,
+                                        .total_bytes = 200,
+                                        .used_bytes = 7,
+                                        .power_mw = METRICS_PAGE_UNKNOWN,
+                                        .limit_mw = METRICS_PAGE_UNKNOWN,
+                                        .energy_mj = 0}};
+    render(NULL, 0, &(struct metrics_process){.gpus = gpus, .gpu_count = 2});
+    assert_true(has("# TYPE nv_gpu_utilization gauge"));
+    assert_true(has("nv_gpu_utilization{gpu_uuid=\"GPU-a\"} 0.37"));
+    assert_true(has("nv_gpu_memory_total_bytes{gpu_uuid=\"GPU-a\"} 100"));
+    assert_true(has("nv_gpu_memory_total_bytes{gpu_uuid=\"GPU-b\"} 200"));
+    assert_true(has("nv_gpu_memory_used_bytes{gpu_uuid=\"GPU-a\"} 0"));
+    assert_true(has("nv_gpu_memory_used_bytes{gpu_uuid=\"GPU-b\"} 7"));
+    assert_true(has("nv_gpu_power_usage{gpu_uuid=\"GPU-a\"} 50.25"));
+    assert_true(has("# TYPE nv_energy_consumption counter"));
+    assert_true(has("nv_energy_consumption{gpu_uuid=\"GPU-a\"} 1.5"));
+    assert_true(has("nv_energy_consumption{gpu_uuid=\"GPU-b\"} 0"));
+    assert_null(strstr(strbuf_str(&page), "nv_gpu_utilization{gpu_uuid=\"GPU-b\""));
+    assert_null(strstr(strbuf_str(&page), "nv_gpu_power_limit"));
+    render(NULL, 0, &(struct metrics_process){0});
+    assert_null(strstr(strbuf_str(&page), "nv_gpu_"));
+}
+
 /* The form that scrapers insist on: HELP and TYPE once and before the samples, a family in one
  * piece, no label set twice. */
 static void form(void **state)
@@ -224,4 +258,5 @@ static void end(void **state)
 }
 
 UNIT_MAIN(UNIT(families_of_models), UNIT(tags), UNIT(histograms), UNIT(families_of_the_process),
-          UNIT(form), UNIT(bounds_of_a_model), UNIT(summaries_of_a_cache), UNIT(end))
+          UNIT(families_of_gpus), UNIT(form), UNIT(bounds_of_a_model), UNIT(summaries_of_a_cache),
+          UNIT(end))

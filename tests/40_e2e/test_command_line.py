@@ -59,7 +59,7 @@ def test_every_option_of_the_reference_is_known() -> None:
         (["--http-prt=1"], ["unknown option '--http-prt=1'", "did you mean --http-port?"]),
         (["--http-port=many"], ["--http-port", "0 to 65535", "'many'"]),
         (["--allow-vertex-ai=1"], ["environment variable AIP_PREDICT_ROUTE: expected the path of requests", "found ''"]),
-        (["--allow-gpu-metrics=x"], ["--allow-gpu-metrics is known but not served"]),
+        (["--allow-gpu-metrics=x"], ["option --allow-gpu-metrics: expected", "'x'"]),
         (["--trace-config=speed=1"], ["--trace-config", "level, rate, count or mode", "'speed'"]),
         (["--log-file=/nonexistent/log", "--model-repository=/"], ["--log-file", "/nonexistent/log", "No such file"]),
         (["--access-log=/nonexistent/log", "--model-repository=/"], ["--access-log", "/nonexistent/log", "No such file"]),

@@ -1,6 +1,6 @@
 #include "standin.h"
+#include "plan.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -32,37 +32,14 @@ static void load_plan(void)
     planned = true;
 }
 
-/* The result of call number n of a symbol as the plan says; 0 = it does not fail. */
-static int planned_result(const char *name, long n)
-{
-    size_t len = strlen(name);
-    for (const char *at = plan; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        if (strncmp(at, name, len) != 0 || at[len] != ':')
-            continue;
-        char *end;
-        long first = strtol(at + len + 1, &end, 10);
-        bool later = *end == '+';
-        if (n == first || (later && n > first))
-            return (int)strtol(end + (later ? 2 : 1), NULL, 10);
-    }
-    return 0;
-}
-
 /* Other threads may call meanwhile. */
 static void wait_at_gate(const char *name, long n)
 {
-    const char *gate = getenv("NEREID_CUDA_GATE");
-    size_t len = strlen(name);
-    char *end = NULL;
-    if (!gate || strncmp(gate, name, len) != 0 || gate[len] != ':' ||
-        strtol(gate + len + 1, &end, 10) != n || *end != '=')
+    const char *gate = plan_gate(getenv("NEREID_CUDA_GATE"), name, n);
+    if (!gate)
         return;
     pthread_mutex_unlock(&lock);
-    char ignored;
-    int pipe = open(end + 1, O_RDONLY | O_CLOEXEC);
-    while (pipe >= 0 && read(pipe, &ignored, 1) > 0)
-        continue;
-    close(pipe);
+    plan_wait(gate);
     pthread_mutex_lock(&lock);
 }
 
@@ -72,7 +49,7 @@ int standin_begin(enum standin_call call)
     load_plan();
     long n = ++calls[call];
     wait_at_gate(names[call], n);
-    int result = planned_result(names[call], n);
+    int result = plan_result(plan, names[call], n);
     if (result)
         pthread_mutex_unlock(&lock);
     return result;

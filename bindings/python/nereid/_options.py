@@ -82,6 +82,7 @@ class Options(TypedDict, total=False):
     metrics_address: str
     metrics_port: int
     allow_cpu_metrics: bool
+    allow_gpu_metrics: bool
     metrics_interval_ms: int
     metrics_use_ssl: bool
     metrics_use_ssl_mutual: bool

@@ -3,6 +3,7 @@
 #include "base/budget.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "gpu/gpu_meter.h"
 #include "infer/first_response.h"
 #include "infer/stats.h"
 #include "metrics/custom.h"
@@ -176,6 +177,32 @@ static struct metrics_process process_numbers(struct server *s)
     };
 }
 
+/* GPUs as the page shows them. */
+struct page_gpus {
+    struct gpu_meter_reading readings[GPU_MAX];
+    struct metrics_gpu shown[GPU_MAX];
+};
+
+_Static_assert(GPU_METER_UNKNOWN == METRICS_PAGE_UNKNOWN, "the page leaves out what is not known");
+
+static void read_gpus(const struct server *s, struct page_gpus *g, struct metrics_process *p)
+{
+    if (!s->options->allow_gpu_metrics)
+        return;
+    p->gpus = g->shown;
+    p->gpu_count = gpu_meter_read(g->readings);
+    for (size_t i = 0; i < p->gpu_count; i++) {
+        const struct gpu_meter_reading *r = &g->readings[i];
+        g->shown[i] = (struct metrics_gpu){.uuid = r->uuid,
+                                           .busy_ppm = r->busy_ppm,
+                                           .total_bytes = r->total_bytes,
+                                           .used_bytes = r->used_bytes,
+                                           .power_mw = r->power_mw,
+                                           .limit_mw = r->limit_mw,
+                                           .energy_mj = r->energy_mj};
+    }
+}
+
 char *describe_metrics(struct server *s, struct table_view *view, size_t *ret_len)
 {
     uint32_t count;
@@ -184,6 +211,8 @@ char *describe_metrics(struct server *s, struct table_view *view, size_t *ret_le
     for (uint32_t i = 0; i < count; i++)
         most += models[i].entry_count;
     struct metrics_process process = process_numbers(s);
+    struct page_gpus gpus;
+    read_gpus(s, &gpus, &process);
     struct metrics_model *all = mem_alloc(most * sizeof(*all));
     size_t n = 0;
     for (uint32_t i = 0; i < count; i++)

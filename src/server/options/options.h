@@ -118,6 +118,7 @@ struct options {
     struct options_sagemaker sagemaker;
     struct options_vertex vertex;
     bool allow_cpu_metrics;
+    bool allow_gpu_metrics;
     uint32_t metrics_interval_ms;
     struct options_latencies latencies;
 

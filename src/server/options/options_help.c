@@ -31,10 +31,7 @@ static void options_help_put_row(struct strbuf *sb, const struct options_row *ro
     strbuf_printf(sb, "  --%s%s%s\n", row->name, *row->value ? " " : "", row->value);
     struct strbuf text = STRBUF_INIT;
     strbuf_puts(&text, row->help);
-    if (row->kind == OPTIONS_KIND_KNOWN)
-        strbuf_printf(&text, " Not served by this version%s%s.",
-                      *row->standard ? "; accepted: " : "", row->standard);
-    else if (row->kind == OPTIONS_KIND_TUNES)
+    if (row->kind == OPTIONS_KIND_TUNES)
         strbuf_puts(&text, " Accepted, without effect.");
     else if (*row->standard)
         strbuf_printf(&text, " Default: %s.", row->standard);

@@ -11,13 +11,6 @@ static const struct options_row rows[] = {
      .standard = (standard_),                                         \
      .value = (value_),                                               \
      .help = (help_)},
-#define KNOWN(group_, name_, accepted, value_, help_) \
-    {.group = (group_),                               \
-     .name = (name_),                                 \
-     .kind = OPTIONS_KIND_KNOWN,                      \
-     .standard = (accepted),                          \
-     .value = (value_),                               \
-     .help = (help_)},
 #define TUNES(group_, name_, form, value_, help_) \
     {.group = (group_),                           \
      .name = (name_),                             \
@@ -27,7 +20,6 @@ static const struct options_row rows[] = {
      .help = (help_)},
 #include "server/options/options.def"
 #undef OPTION
-#undef KNOWN
 #undef TUNES
 };
 

@@ -3,7 +3,6 @@
 #include "server/options/options.h"
 
 enum options_kind {
-    OPTIONS_KIND_KNOWN, /* known from the reference, but not supported */
     OPTIONS_KIND_TUNES, /* accepted, but without effect */
     OPTIONS_KIND_FLAG,
     OPTIONS_KIND_BOOL,
@@ -50,11 +49,9 @@ struct options_row {
     const char *group;
     const char *name;
     enum options_kind kind;
-    size_t offset; /* of the field in struct options */
-    /* the default; for KNOWN: the accepted values, separated by '|'; for TUNES: the form of its
-     * values */
-    const char *standard;
-    const char *value; /* the value's name in the help */
+    size_t offset;        /* of the field in struct options */
+    const char *standard; /* the default; for TUNES: the form of its values */
+    const char *value;    /* the value's name in the help */
     const char *help;
 };
 

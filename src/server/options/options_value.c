@@ -267,34 +267,6 @@ static struct err *set_filename(const struct options_row *row, const char *value
     return NULL;
 }
 
-/* True if `value` is one of the values separated by '|'. */
-static bool is_accepted(const char *accepted, const char *value)
-{
-    while (*accepted) {
-        size_t len = strcspn(accepted, "|");
-        bool want, is;
-        if (strlen(value) == len && strncasecmp(accepted, value, len) == 0)
-            return true;
-        if (len >= 4 && len <= 5 && options_value_bool(value, &is)) {
-            want = strncmp(accepted, "true", 4) == 0;
-            if (want == is && (want || strncmp(accepted, "false", 5) == 0))
-                return true;
-        }
-        accepted += len + (accepted[len] == '|');
-    }
-    return false;
-}
-
-static struct err *refuse_unserved(const struct options_row *row, const char *value)
-{
-    if (is_accepted(row->standard, value))
-        return NULL;
-    return err_new(STATUS_UNSUPPORTED,
-                   "option --%s is known but not served by this version: found '%s'%s%s%s. %s",
-                   row->name, value, *row->standard ? ", accepted is only '" : "", row->standard,
-                   *row->standard ? "'" : "", row->help);
-}
-
 static bool take_piece(char form, const char **at)
 {
     char *end = NULL;
@@ -359,8 +331,6 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
 {
     void *field = (char *)o + row->offset;
     switch ((int)row->kind) {
-    case OPTIONS_KIND_KNOWN:
-        return refuse_unserved(row, value);
     case OPTIONS_KIND_TUNES:
         return check_form(row, value);
     case OPTIONS_KIND_FLAG:

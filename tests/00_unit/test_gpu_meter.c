@@ -1,0 +1,175 @@
+/* Readings of GPUs, with the stand-ins of CUDA's driver and of NVML (tests/cuda) in their places. */
+#include "gpu/gpu_meter.h"
+#include "gpu/nvml.h"
+#include "support/unit.h"
+
+#include "os/dl.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void (*plan)(const char *);
+static void (*used_energy)(long mj);
+static long (*count)(const char *);
+
+static struct gpu_meter_reading read[GPU_MAX];
+
+static int find_standin(void **state)
+{
+    (void)state;
+    struct dl *library;
+    struct dl_function wanted[] = {{"nereid_nvml_plan", &plan},
+                                   {"nereid_nvml_energy", &used_energy},
+                                   {"nereid_nvml_count", &count}};
+    unit_succeeds(dl_open(NVML_LIBRARY, &library));
+    assert_int_equal(dl_functions(library, wanted, 3), 3);
+    return 0;
+}
+
+static void begin(const char *devices, const char *failing)
+{
+    setenv("NEREID_CUDA_DEVICES", devices, 1);
+    plan(failing);
+    gpu_open(GPU_CAPABILITY);
+}
+
+static void end(void)
+{
+    gpu_close();
+    assert_int_equal(count("open"), 0);
+    assert_int_equal(count("wrong"), 0);
+    assert_int_equal(gpu_meter_read(read), 0);
+}
+
+/* Waits for `n` calls of a symbol. */
+static void wait_for(const char *symbol, long n)
+{
+    while (count(symbol) < n)
+        sched_yield();
+}
+
+/* Waits until `n` GPUs were read. */
+static void wait_for_gpus(size_t n)
+{
+    while (gpu_meter_read(read) < n)
+        sched_yield();
+    assert_int_equal(gpu_meter_read(read), n);
+}
+
+static void test_readings(void **state)
+{
+    (void)state;
+    begin("8.0:64,5.2:32,9.0:16", "");
+    gpu_meter_want(TIME_S(3600));
+    assert_int_equal(gpu_meter_read(read), 0);
+    gpu_look();
+    wait_for_gpus(2); /* 5.2 is not used */
+    assert_string_equal(read[0].uuid, "GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadae00");
+    assert_string_equal(read[1].uuid, "GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadae02");
+    assert_int_equal(read[1].busy_ppm, 120000);
+    assert_int_equal(read[1].total_bytes, 16 << 20);
+    assert_int_equal(read[1].used_bytes, (4 << 20) + 2);
+    assert_int_equal(read[1].power_mw, 52000);
+    assert_int_equal(read[1].limit_mw, 300000);
+    assert_int_equal(read[1].energy_mj, 0);
+    end(); /* although the next reading is an hour away */
+    assert_int_equal(count("nvmlDeviceGetPowerUsage"), 2);
+}
+
+static void test_nobody_wants_any(void **state)
+{
+    (void)state;
+    begin("8.0", "");
+    gpu_look();
+    end();
+    begin("8.0", "");
+    gpu_meter_want(1); /* and nobody looks for GPUs */
+    end();
+    begin("", "");
+    gpu_meter_want(1);
+    gpu_look(); /* there is none */
+    end();
+    assert_int_equal(count("nvmlInit_v2"), 0);
+}
+
+/* A second server wants some; the first did not, and GPUs were found since. */
+static void test_wanted_later(void **state)
+{
+    (void)state;
+    begin("8.0", "");
+    gpu_look();
+    gpu_open(GPU_CAPABILITY);
+    gpu_meter_want(TIME_S(3600));
+    gpu_meter_want(TIME_S(3600));
+    wait_for_gpus(1);
+    gpu_close();
+    assert_int_equal(gpu_meter_read(read), 1); /* one server is left */
+    end();
+    assert_int_equal(count("nvmlInit_v2"), 1);
+}
+
+static void test_energy(void **state)
+{
+    (void)state;
+    begin("8.0", "");
+    gpu_meter_want(0);
+    time_ns began = clock_now_ns();
+    gpu_look();
+    wait_for("nvmlDeviceGetTotalEnergyConsumption", 4);
+    assert_true(clock_now_ns() - began >= 3 * GPU_METER_LEAST); /* however often it is wanted */
+    gpu_meter_read(read);
+    uint64_t before = read[0].energy_mj;
+    assert_true(before >= 2 * 1500 && before % 1500 == 0);
+    used_energy(0); /* NVML counts from the beginning */
+    wait_for("nvmlDeviceGetTotalEnergyConsumption",
+             count("nvmlDeviceGetTotalEnergyConsumption") + 3);
+    gpu_meter_read(read);
+    assert_true(read[0].energy_mj > before && read[0].energy_mj < before + 10000000);
+    end();
+}
+
+static void test_what_is_not_told(void **state)
+{
+    (void)state;
+    begin("8.0", "nvmlDeviceGetUtilizationRates:1+=3,nvmlDeviceGetMemoryInfo_v2:1+=3,"
+                 "nvmlDeviceGetPowerUsage:1+=3,nvmlDeviceGetPowerManagementLimit:1+=3,"
+                 "nvmlDeviceGetTotalEnergyConsumption:1+=3");
+    gpu_meter_want(1);
+    gpu_look();
+    wait_for_gpus(1);
+    const uint64_t unknown = GPU_METER_UNKNOWN;
+    assert_true(read[0].busy_ppm == unknown && read[0].total_bytes == unknown &&
+                read[0].used_bytes == unknown && read[0].power_mw == unknown &&
+                read[0].limit_mw == unknown && read[0].energy_mj == unknown);
+    end();
+}
+
+static void test_nvml_that_fails(void **state)
+{
+    (void)state;
+    begin("8.0", "nvmlInit_v2:1=999");
+    gpu_meter_want(1);
+    gpu_look();
+    wait_for("nvmlInit_v2", 1);
+    end();
+    begin("8.0,8.0", "nvmlDeviceGetHandleByUUID:1=6");
+    gpu_meter_want(1);
+    gpu_look();
+    wait_for_gpus(1);
+    assert_string_equal(read[0].uuid, "GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadae01");
+    end();
+    begin("8.0", "nvmlDeviceGetHandleByUUID:1=6");
+    gpu_meter_want(1);
+    gpu_look();
+    wait_for("nvmlShutdown", 1);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {UNIT(test_readings),         UNIT(test_nobody_wants_any),
+                                       UNIT(test_wanted_later),     UNIT(test_energy),
+                                       UNIT(test_what_is_not_told), UNIT(test_nvml_that_fails)};
+    return cmocka_run_group_tests(tests, find_standin, NULL);
+}
