@@ -9,6 +9,7 @@ from harness.gpus import Gpus
 from harness.metrics import Family
 from harness.repository import Repository
 from harness.servers import Nereid, Server
+from witness import compile_backend
 
 pytestmark = pytest.mark.threadless
 
@@ -117,6 +118,32 @@ def is_metered(server: Server) -> bool:
     names = {(task / "comm").read_text().strip() for task in Path(f"/proc/{server.pid}/task").iterdir()}
     assert "loop-0" in names
     return "gpu-meter" in names
+
+
+@pytest.mark.gpu
+def test_the_pool_of_pinned_memory(repository: Repository, tmp_path: Path) -> None:
+    """Its size once somebody asks for pinned memory, and what is in use of it: the model's 1000 bytes, rounded up."""
+    repository.model("pins", 'name: "pins"\nbackend: "pins"\n' + "".join(
+        f'{way} [ {{ name: "X" data_type: TYPE_FP32 dims: [ 1 ] }} ]\n' for way in ("input", "output")
+    ))
+    devices = Gpus(tmp_path)
+    options: dict[str, str | list[str]] = {
+        "backend-directory": str(compile_backend(tmp_path / "backends", "pins")), "pinned-memory-pool-byte-size": "1048576",
+        "model-control-mode": "explicit",
+    }
+    with Nereid(repository.path, options, env=devices.env) as server:
+
+        def pool() -> list[float]:
+            found = metrics.scrape(server.metrics)
+            return [found[f"nv_pinned_memory_pool_{what}_bytes"].value() for what in ("total", "used")]
+
+        assert pool() == [0, 0]
+        assert rawhttp.post(server.http, "/v2/repository/models/pins/load", b"").status == 200
+        total, used = pool()
+        assert total == 1048576 and 1000 < used < 2000
+        assert rawhttp.post(server.http, "/v2/repository/models/pins/unload", b"").status == 200
+        server.process.wait_for(pool, [1048576, 0])
+    devices.left_nothing()
 
 
 def test_nobody_asks_for_a_gpu(repository: Repository, tmp_path: Path) -> None:

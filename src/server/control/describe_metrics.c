@@ -3,6 +3,7 @@
 #include "base/budget.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "gpu/gpu_memory.h"
 #include "gpu/gpu_meter.h"
 #include "infer/first_response.h"
 #include "infer/stats.h"
@@ -187,6 +188,7 @@ _Static_assert(GPU_METER_UNKNOWN == METRICS_PAGE_UNKNOWN, "the page leaves out w
 
 static void read_gpus(const struct server *s, struct page_gpus *g, struct metrics_process *p)
 {
+    gpu_memory_pinned_pool(&p->pinned_total_bytes, &p->pinned_used_bytes);
     if (!s->options->allow_gpu_metrics)
         return;
     p->gpus = g->shown;
