@@ -10,6 +10,7 @@ Python that has that PyTorch and what tests/requirements.txt lists: build/venv, 
     driver     the tests that elsewhere run with a stand-in for CUDA's driver, with the driver of the machine (those that make its calls
                fail, or need several GPUs, stay with the stand-in)
     pytorch    models of PyTorch on the GPU, against PyTorch itself, with figures
+    machine    which GPUs are used, what is refused, models in processes of their own, Python models
     sanitizer  a server under compute-sanitizer
 
 The report (build/gpu-proof.md) has what each part printed. The exit status is 0 if the server finds a GPU and every test passes.
@@ -28,6 +29,7 @@ VENV = ROOT / "build" / "venv" / "bin" / "python"
 TESTS = {
     "driver": ["-m", "gpu", "tests/40_e2e/test_gpus.py", "tests/40_e2e/test_cuda_shared_memory.py", "tests/40_e2e/test_gpu_metrics.py"],
     "pytorch": ["tests/75_gpu/test_pytorch_on_a_gpu.py"],
+    "machine": ["tests/75_gpu/test_machine.py", "tests/75_gpu/test_python_on_a_gpu.py"],
     "sanitizer": ["tests/75_gpu/test_sanitizer.py"],
 }
 

@@ -16,6 +16,7 @@ from harness.cases import claims
 from harness.gpus import Gpus
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
+from tritonclient.utils import InferenceServerException
 from witness import Board, ask_many, compile_backend, group, resource
 
 pytestmark = pytest.mark.threadless
@@ -224,6 +225,81 @@ def test_steps_of_an_ensemble_stay_on_the_gpu(repository: Repository, tmp_path: 
     if not gpus.REAL:
         # gpus: up, over, over, down to the host; mixed: up, down for the CPU's step, up, down; each of them twice
         assert devices.calls("cuMemcpyAsync") == 2 * (4 + 4)
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    parts = ("bcuda", "bentry", "berr", "binput", "boutput", "brun", "scratch")
+    return compile_backend(tmp_path_factory.mktemp("rows"), "rows", parts)
+
+
+ROWS = """name: "m" backend: "rows" max_batch_size: 4 instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]
+input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } ] output [ { name: "y" data_type: TYPE_FP32 dims: [ -1 ] } ]
+"""
+PAIRS = "dynamic_batching { preferred_batch_size: [ 3 ] max_queue_delay_microseconds: 600000000 }"
+
+
+def ask_rows(server: Server, *given: np.ndarray) -> list[np.ndarray | str]:
+    """All at once; the answers, or what was said instead."""
+
+    def one(x: np.ndarray) -> np.ndarray | str:
+        tensor = grpcclient.InferInput("x", list(x.shape), "FP32")
+        tensor.set_data_from_numpy(x)
+        with grpcclient.InferenceServerClient(server.grpc) as client:
+            try:
+                return client.infer("m", [tensor]).as_numpy("y")  # type: ignore[no-any-return]
+            except InferenceServerException as error:
+                return str(error.message())
+
+    with ThreadPoolExecutor(len(given)) as pool:
+        return list(pool.map(one, given))
+
+
+FIRST, SECOND = np.arange(4, dtype=np.float32).reshape(1, 4), np.arange(10, 18, dtype=np.float32).reshape(2, 4)
+
+
+@pytest.mark.gpu
+def test_rows_of_several_requests(rows: Path, repository: Repository, tmp_path: Path) -> None:
+    """A backend with its tensors on the GPU: a batch of two requests is one tensor there, and each gets its own rows."""
+    repository.model("m", ROWS + PAIRS)
+    devices = Gpus(tmp_path)
+    with Nereid(repository.path, {"backend-directory": str(rows)}, env=devices.env) as server:
+        first, second = ask_rows(server, FIRST, SECOND)
+        assert (first == FIRST).all() and (second == SECOND).all()
+    devices.left_nothing()
+    if not gpus.REAL:
+        assert devices.calls("cuMemcpyAsync") == 4
+
+
+@pytest.mark.parametrize("call", ["cuMemcpyAsync:1", "cuMemcpyAsync:2", "cuMemcpyAsync:3", "cuMemcpyAsync:4", "cuStreamSynchronize:1"])
+def test_a_gpu_that_fails_within_a_batch(call: str, rows: Path, repository: Repository, tmp_path: Path) -> None:
+    """Whose copy fails is told so, and so is everybody when the GPU does not come to its end; then it goes on."""
+    repository.model("m", ROWS + PAIRS)
+    devices = Gpus(tmp_path, fail=f"{call}=2")
+    with Nereid(repository.path, {"backend-directory": str(rows)}, env=devices.env) as server:
+        told = ask_rows(server, FIRST, SECOND)
+        failed = [each for each in told if isinstance(each, str)]
+        assert len(failed) == (2 if call.startswith("cuStream") else 1), told
+        assert all("CUDA_ERROR_OUT_OF_MEMORY" in each and call.partition(":")[0] in each for each in failed), failed
+        for each, expected in zip(told, (FIRST, SECOND), strict=True):
+            assert isinstance(each, str) or (each == expected).all()
+        again = ask_rows(server, FIRST, SECOND)
+        assert (again[0] == FIRST).all() and (again[1] == SECOND).all()
+    devices.left_nothing()
+
+
+def test_streams_are_used_again(rows: Path, repository: Repository, tmp_path: Path) -> None:
+    """A model that is loaded anew gets the stream that the last one had: runtimes keep memory for each that they ever saw."""
+    repository.model("m", ROWS)
+    devices = Gpus(tmp_path)
+    with Nereid(repository.path, {"backend-directory": str(rows)} | EXPLICIT, env=devices.env) as server:
+        for times in range(1, 4):
+            assert rawhttp.post(server.http, "/v2/repository/models/m/load", {}).status == 200
+            assert (ask_rows(server, FIRST)[0] == FIRST).all()
+            assert rawhttp.post(server.http, "/v2/repository/models/m/unload", {}).status == 200
+            server.process.wait_for(lambda: server.process.log().count("successfully unloaded 'm'"), times)
+    devices.left_nothing()
+    assert devices.calls("cuStreamCreate") == 1
 
 
 CALLS = ("cuInit", "cuDeviceGetCount", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuStreamCreate")

@@ -15,12 +15,16 @@ from harness.repository import Repository
 from harness.servers import HOST, KINDS, Server
 
 
-def compile_backend(folder: Path, name: str = "witness") -> Path:
-    """The directory to give as --backend-directory; it also has what else the tests use of the build tree."""
+def compile_backend(folder: Path, name: str = "witness", common: tuple[str, ...] = ()) -> Path:
+    """The directory to give as --backend-directory; it also has what else the tests use of the build tree.
+
+    common: files of backends/common that it is made of
+    """
     library = folder / name / f"libtriton_{name}.so"
     library.parent.mkdir(parents=True)
     argv = ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Werror"]
     argv += [f"-I{paths.ROOT / 'include'}", str(Path(__file__).parent / "plugins" / f"{name}.c"), "-o", str(library)]
+    argv += [str(paths.ROOT / "backends" / "common" / f"{each}.c") for each in common]
     subprocess.run(argv, check=True)
     return folder
 
