@@ -27,33 +27,63 @@ static int find_standin(void **state)
     return 0;
 }
 
+static unsigned servers;
+
+static void open_server(void)
+{
+    gpu_open(GPU_CAPABILITY);
+    servers++;
+}
+
+static void close_server(void)
+{
+    servers--;
+    gpu_close();
+}
+
+/* Also after a test that failed. */
+static int close_servers(void **state)
+{
+    (void)state;
+    while (servers)
+        close_server();
+    return 0;
+}
+
 static void begin(const char *devices, const char *failing)
 {
     setenv("NEREID_CUDA_DEVICES", devices, 1);
     plan(failing);
-    gpu_open(GPU_CAPABILITY);
+    open_server();
 }
 
 static void end(void)
 {
-    gpu_close();
+    close_server();
     assert_int_equal(count("open"), 0);
     assert_int_equal(count("wrong"), 0);
     assert_int_equal(gpu_meter_read(read), 0);
 }
 
+/* Lets other threads run; a minute without what is waited for fails the test. */
+static void wait_more(time_ns began)
+{
+    assert_true(clock_now_ns() - began < TIME_S(60));
+    sched_yield();
+}
+
 /* Waits for `n` calls of a symbol. */
 static void wait_for(const char *symbol, long n)
 {
-    while (count(symbol) < n)
-        sched_yield();
+    for (time_ns began = clock_now_ns(); count(symbol) < n;)
+        wait_more(began);
 }
 
 /* Waits until `n` GPUs were read. */
 static void wait_for_gpus(size_t n)
 {
-    while (gpu_meter_read(read) < n)
-        sched_yield();
+    for (time_ns began = clock_now_ns(); gpu_meter_read(read) < n;)
+        wait_more(began);
     assert_int_equal(gpu_meter_read(read), n);
 }
 
@@ -99,11 +129,11 @@ static void test_wanted_later(void **state)
     (void)state;
     begin("8.0", "");
     gpu_look();
-    gpu_open(GPU_CAPABILITY);
+    open_server();
     gpu_meter_want(TIME_S(3600));
     gpu_meter_want(TIME_S(3600));
     wait_for_gpus(1);
-    gpu_close();
+    close_server();
     assert_int_equal(gpu_meter_read(read), 1); /* one server is left */
     end();
     assert_int_equal(count("nvmlInit_v2"), 1);
@@ -166,10 +196,12 @@ static void test_nvml_that_fails(void **state)
     end();
 }
 
+#define METER(fn) cmocka_unit_test_teardown(fn, close_servers)
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {UNIT(test_readings),         UNIT(test_nobody_wants_any),
-                                       UNIT(test_wanted_later),     UNIT(test_energy),
-                                       UNIT(test_what_is_not_told), UNIT(test_nvml_that_fails)};
+    const struct CMUnitTest tests[] = {METER(test_readings),         METER(test_nobody_wants_any),
+                                       METER(test_wanted_later),     METER(test_energy),
+                                       METER(test_what_is_not_told), METER(test_nvml_that_fails)};
     return cmocka_run_group_tests(tests, find_standin, NULL);
 }
