@@ -22,7 +22,7 @@ GATES = [
     ["tools/differences.py", "--check"],
 ]
 # Folders of tests/ whose tests need what takes long to fetch or to build, or are no matter of minutes.
-LATER = ("41_compare", "46_clients", "54_deploy", "55_others", "56_debian", "57_examples", "60_cost", "70_soak", "71_ray", "90_bench")
+LATER = ("41_compare", "46_clients", "54_deploy", "55_others", "56_debian", "57_examples", "60_cost", "70_soak", "71_ray", "75_gpu", "90_bench")
 ALWAYS = "tests/00_gates/test_check.py"  # a bug of tests/mutants.list may quote a line that changed
 
 
