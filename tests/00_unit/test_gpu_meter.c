@@ -3,6 +3,7 @@
 #include "gpu/nvml.h"
 #include "support/unit.h"
 
+#include "base/fault.h"
 #include "os/dl.h"
 
 #include <sched.h>
@@ -139,6 +140,22 @@ static void test_wanted_later(void **state)
     assert_int_equal(count("nvmlInit_v2"), 1);
 }
 
+/* The log tells; a later server tries again. */
+static void test_no_thread(void **state)
+{
+    (void)state;
+    begin("8.0", "");
+    gpu_look();
+    fault_arm(1);
+    gpu_meter_want(TIME_S(3600));
+    fault_arm(0);
+    assert_int_equal(gpu_meter_read(read), 0);
+    gpu_meter_want(TIME_S(3600));
+    wait_for_gpus(1);
+    end();
+    assert_int_equal(count("nvmlInit_v2"), 1);
+}
+
 static void test_energy(void **state)
 {
     (void)state;
@@ -200,8 +217,9 @@ static void test_nvml_that_fails(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {METER(test_readings),         METER(test_nobody_wants_any),
-                                       METER(test_wanted_later),     METER(test_energy),
-                                       METER(test_what_is_not_told), METER(test_nvml_that_fails)};
+    const struct CMUnitTest tests[] = {METER(test_readings),       METER(test_nobody_wants_any),
+                                       METER(test_wanted_later),   METER(test_no_thread),
+                                       METER(test_energy),         METER(test_what_is_not_told),
+                                       METER(test_nvml_that_fails)};
     return cmocka_run_group_tests(tests, find_standin, NULL);
 }
