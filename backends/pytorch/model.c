@@ -18,9 +18,9 @@ static TRITONSERVER_Error *pytorch_model_read_config(struct model *model)
     return err ? err : options_read(model->name, model->config, &model->options);
 }
 
-/* Reads the file into the memory of a device; the copy is the first of the list, and used. */
-static TRITONSERVER_Error *add_copy(struct model *model, int32_t device,
-                                    struct model_copy **ret_copy)
+/* Reads the file into the memory of a device; used once, and in no list yet. */
+static TRITONSERVER_Error *read_copy(const struct model *model, int32_t device,
+                                     struct model_copy **ret_copy)
 {
     struct model_copy *copy = calloc(1, sizeof *copy);
     if (!copy)
@@ -35,48 +35,67 @@ static TRITONSERVER_Error *add_copy(struct model *model, int32_t device,
         free(copy);
         return named;
     }
-    pthread_mutex_lock(&model->lock);
     copy->device = device;
     copy->users = 1;
-    copy->next = model->copies;
-    model->copies = copy;
-    pthread_mutex_unlock(&model->lock);
     *ret_copy = copy;
     return NULL;
+}
+
+static void free_copy(struct model_copy *copy)
+{
+    libtorch_free(copy->module);
+    free(copy);
+}
+
+static void list_copy(struct model *model, struct model_copy *copy)
+{
+    copy->next = model->copies;
+    model->copies = copy;
+}
+
+/* A listed copy that one more instance may use, counted; the caller has the lock. */
+static struct model_copy *find_copy(const struct model *model, int32_t device)
+{
+    bool shares = model->options.shares_weights;
+    struct model_copy *copy = model->copies;
+    while (copy && (copy->device != device || (copy->users > 0 && !shares)))
+        copy = copy->next;
+    if (copy)
+        copy->users++;
+    return copy;
 }
 
 TRITONSERVER_Error *model_take_copy(struct model *model, int32_t device,
                                     struct model_copy **ret_copy)
 {
+    TRITONSERVER_Error *err = NULL;
     pthread_mutex_lock(&model->lock);
-    struct model_copy *copy = model->copies;
-    while (copy && (copy->device != device || (copy->users > 0 && !model->options.shares_weights)))
-        copy = copy->next;
-    if (copy)
-        copy->users++;
+    model->was_on_gpu = model->was_on_gpu || device != LIBTORCH_CPU;
+    struct model_copy *copy = find_copy(model, device);
+    if (!copy && model->options.shares_weights) { /* who would share it waits for it */
+        err = read_copy(model, device, &copy);
+        if (!err)
+            list_copy(model, copy);
+    }
     pthread_mutex_unlock(&model->lock);
+    if (!err && !copy) {
+        err = read_copy(model, device, &copy);
+        if (!err)
+            copy->alone = true;
+    }
     *ret_copy = copy;
-    return copy ? NULL : add_copy(model, device, ret_copy);
+    return err;
 }
 
 void model_give_copy(struct model *model, struct model_copy *copy)
 {
-    if (!copy)
-        return;
-    pthread_mutex_lock(&model->lock);
-    copy->users--;
-    bool goes = copy->users == 0 && copy->next;
-    if (goes) {
-        struct model_copy **at = &model->copies;
-        while (*at != copy)
-            at = &(*at)->next;
-        *at = copy->next;
+    if (copy && copy->alone) {
+        free_copy(copy);
+    } else if (copy) {
+        pthread_mutex_lock(&model->lock);
+        copy->users--;
+        pthread_mutex_unlock(&model->lock);
     }
-    pthread_mutex_unlock(&model->lock);
-    if (!goes)
-        return;
-    libtorch_free(copy->module);
-    free(copy);
 }
 
 /* Where the first copy is read to: the GPU of the first instance if all are on GPUs. */
@@ -100,13 +119,14 @@ static int32_t first_device(yyjson_val *config)
 /* The first copy, which names are from; no instance uses it yet. */
 static TRITONSERVER_Error *pytorch_model_read(struct model *model)
 {
-    struct model_copy *copy;
-    TRITONSERVER_Error *err = add_copy(model, first_device(model->config), &copy);
-    if (!err) {
-        copy->users = 0;
-        model->module = copy->module;
-    }
-    return err;
+    struct model_copy *copy = NULL;
+    TRITONSERVER_Error *err = read_copy(model, first_device(model->config), &copy);
+    if (err)
+        return err;
+    copy->users = 0;
+    list_copy(model, copy);
+    model->module = copy->module;
+    return NULL;
 }
 
 static TRITONSERVER_Error *pytorch_model_load(struct model *model)
@@ -134,15 +154,12 @@ TRITONSERVER_Error *model_init(struct model *model, TRITONBACKEND_Model *handle,
 
 void model_fini(struct model *model)
 {
-    bool on_gpu = false;
     while (model->copies) {
         struct model_copy *copy = model->copies;
         model->copies = copy->next;
-        on_gpu = on_gpu || copy->device != LIBTORCH_CPU;
-        libtorch_free(copy->module);
-        free(copy);
+        free_copy(copy);
     }
-    if (on_gpu)
+    if (model->was_on_gpu)
         libtorch_empty_cache();
     pthread_mutex_destroy(&model->lock);
     names_free(model);

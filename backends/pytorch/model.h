@@ -30,6 +30,7 @@ struct model_copy {
     int32_t device; /* a GPU, or LIBTORCH_CPU */
     struct libtorch_module *module;
     uint32_t users;
+    bool alone; /* not listed: its one instance frees it */
 };
 
 struct model {
@@ -42,8 +43,9 @@ struct model {
     bool is_package; /* of AOTInductor; else TorchScript */
     char *path;      /* of the model's file */
     pthread_mutex_t lock;
-    struct model_copy *copies;      /* under `lock`; the last is the first that was read */
-    struct libtorch_module *module; /* borrowed of that copy, which stays; for names */
+    struct model_copy *copies;      /* under `lock`: the first that was read, and what is shared */
+    struct libtorch_module *module; /* borrowed of the first, which is the last of the list */
+    bool was_on_gpu;                /* under `lock` */
     const struct libtorch_argument *arguments;
     size_t argument_count; /* that a call gets; later ones have default values */
     size_t input_count;
