@@ -75,6 +75,7 @@ struct cuda_ipc_handle {
     CALL(context_release, cuDevicePrimaryCtxRelease_v2, (cuda_device d))                        \
     CALL(context_push, cuCtxPushCurrent_v2, (struct cuda_context * c))                          \
     CALL(context_pop, cuCtxPopCurrent_v2, (struct cuda_context * *ret))                         \
+    CALL(context_sync, cuCtxSynchronize, (void))                                                \
     CALL(context_reach, cuCtxEnablePeerAccess, (struct cuda_context * peer, unsigned flags))    \
     CALL(memory_info, cuMemGetInfo_v2, (size_t * ret_free, size_t * ret_total))                 \
     CALL(memory_alloc, cuMemAlloc_v2, (cuda_address * ret, size_t bytes))                       \
@@ -85,6 +86,7 @@ struct cuda_ipc_handle {
     CALL(host_free, cuMemFreeHost, (void *p))                                                   \
     CALL(copy, cuMemcpyAsync,                                                                   \
          (cuda_address to, cuda_address from, size_t bytes, struct cuda_stream * s))            \
+    CALL(copy_out, cuMemcpyDtoH_v2, (void *to, cuda_address from, size_t bytes))                \
     CALL(fill, cuMemsetD8Async,                                                                 \
          (cuda_address to, unsigned char value, size_t bytes, struct cuda_stream *s))           \
     CALL(stream_new, cuStreamCreate, (struct cuda_stream * *ret, unsigned flags))               \

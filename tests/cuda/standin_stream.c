@@ -131,6 +131,21 @@ int cuStreamSynchronize(struct cuda_stream *handle)
     return standin_end(rc);
 }
 
+int cuCtxSynchronize(void)
+{
+    int rc = standin_begin(STANDIN_cuCtxSynchronize);
+    if (rc)
+        return rc;
+    struct standin_device *d = standin_current(&rc);
+    if (!d)
+        return standin_end(rc);
+    for (struct cuda_stream *s = streams; s; s = s->next)
+        if (s->device == d)
+            run_until(s, s->queued);
+    run_until(&defaults[standin_device_id(d)], defaults[standin_device_id(d)].queued);
+    return standin_end(rc);
+}
+
 int cuStreamWaitEvent(struct cuda_stream *handle, struct cuda_event *e, unsigned flags)
 {
     int rc = standin_begin(STANDIN_cuStreamWaitEvent);
@@ -159,6 +174,20 @@ int cuMemcpyAsync(cuda_address to, cuda_address from, size_t bytes, struct cuda_
     if (!o.to || !o.from)
         return standin_end(CUDA_ERROR_INVALID_VALUE);
     enqueue(s, &o);
+    return standin_end(CUDA_SUCCESS);
+}
+
+/* Has ended when it returns, whatever comes of it. */
+int cuMemcpyDtoH_v2(void *to, cuda_address from, size_t bytes)
+{
+    int rc = standin_begin(STANDIN_cuMemcpyDtoH_v2);
+    if (rc)
+        return rc;
+    struct standin_block *block;
+    const void *source = standin_current(&rc) ? standin_resolve(from, bytes, &block) : NULL;
+    if (!source || !block)
+        return standin_end(rc ? rc : CUDA_ERROR_INVALID_VALUE);
+    memmove(to, source, bytes);
     return standin_end(CUDA_SUCCESS);
 }
 

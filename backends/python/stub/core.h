@@ -53,6 +53,7 @@ PyObject *record_of_place(uint64_t place);
 /* What a record points at, beside what is in it. */
 struct lending {
     bool any;
+    bool failed;      /* a copy from a GPU, as the exception that is set says */
     PyObject *places; /* a list of record_object, of copies that the server reads; NULL = none */
 };
 

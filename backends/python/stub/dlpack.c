@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/cpython/layout.h"
+#include "device.h"
 #include "tensor.h"
 
 /* The interface's version 0.8. */
@@ -17,7 +18,10 @@ enum dlpack_code {
     DLPACK_NONE = 255
 };
 
-enum dlpack_place { DLPACK_CPU = 1, DLPACK_PINNED = 3 };
+enum dlpack_place { DLPACK_CPU = 1, DLPACK_GPU = 2, DLPACK_PINNED = 3 };
+
+/* The stream of who wants no other stream to be waited for. */
+enum { DLPACK_NO_STREAM = -1 };
 
 struct dlpack_device {
     int32_t type;
@@ -81,20 +85,29 @@ static void dlpack_unused(PyObject *capsule)
         managed->deleter(managed);
 }
 
-PyObject *dlpack_of_tensor(PyObject *self, PyObject *unused)
+static struct dlpack_device dlpack_device_of(const struct tensor *t)
 {
-    (void)unused;
+    if (t->device == TENSOR_ON_HOST)
+        return (struct dlpack_device){.type = DLPACK_CPU};
+    return (struct dlpack_device){.type = DLPACK_GPU, .number = t->device};
+}
+
+/* settle  who takes it may read it at once, by any stream */
+static PyObject *dlpack_lend(PyObject *self, bool settle)
+{
     struct tensor *t = (struct tensor *)self;
     if (t->datatype == TRITONSERVER_TYPE_BYTES)
         return core_fail("DLPack does not have support for string tensors.");
     if (dlpack_code(t->datatype) == DLPACK_NONE)
         return core_fail("DType code \"%u\" is not supported.", t->datatype);
+    if (settle && t->device != TENSOR_ON_HOST && !device_settle(t->device, t->name))
+        return NULL;
     struct dlpack_managed *managed = calloc(1, sizeof *managed);
     if (!managed)
         return PyErr_NoMemory();
     managed->tensor =
         (struct dlpack_tensor){.data = t->data,
-                               .device = {.type = DLPACK_CPU},
+                               .device = dlpack_device_of(t),
                                .rank = (int32_t)t->rank,
                                .datatype = {.code = dlpack_code(t->datatype),
                                             .bits = (uint8_t)(layout_types[t->datatype].bytes * 8),
@@ -109,19 +122,28 @@ PyObject *dlpack_of_tensor(PyObject *self, PyObject *unused)
     return capsule;
 }
 
+PyObject *dlpack_of_tensor(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return dlpack_lend(self, true);
+}
+
 PyObject *dlpack_asked(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    /* The stream, and what later numpys ask for: bytes of a processor need none of it. */
+    /* Later numpys ask for more, which bytes of a processor do not need. */
     (void)args;
-    (void)keywords;
-    return dlpack_of_tensor(self, NULL);
+    PyObject *stream = keywords ? PyDict_GetItemString(keywords, "stream") : NULL;
+    bool none = stream && PyLong_Check(stream) && PyLong_AsLongLong(stream) == DLPACK_NO_STREAM &&
+                !PyErr_Occurred();
+    PyErr_Clear(); /* what is no such number is a stream */
+    return dlpack_lend(self, !none);
 }
 
 PyObject *dlpack_where(PyObject *self, PyObject *unused)
 {
-    (void)self;
     (void)unused;
-    return Py_BuildValue("(ii)", DLPACK_CPU, 0);
+    struct dlpack_device device = dlpack_device_of((struct tensor *)self);
+    return Py_BuildValue("(ii)", device.type, device.number);
 }
 
 static void borrowed_delete(PyObject *capsule)
@@ -153,6 +175,12 @@ static uint32_t dlpack_datatype(const struct dlpack_type *type)
     return TRITONSERVER_TYPE_INVALID;
 }
 
+static bool dlpack_is_known(int32_t type)
+{
+    return type == DLPACK_CPU || type == DLPACK_GPU || type == DLPACK_PINNED ||
+           core_fail("DLDevice type %d is not support by Python backend.", type);
+}
+
 static PyObject *tensor_of_capsule(PyObject *name, PyObject *capsule)
 {
     struct dlpack_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
@@ -162,8 +190,8 @@ static PyObject *tensor_of_capsule(PyObject *name, PyObject *capsule)
     if (!dlpack_is_contiguous(from))
         return core_fail("DLPack tensor is not contiguous. Only contiguous DLPack tensors that are "
                          "stored in C-Order are supported.");
-    if (from->device.type != DLPACK_CPU && from->device.type != DLPACK_PINNED)
-        return core_fail("DLDevice type %d is not support by Python backend.", from->device.type);
+    if (!dlpack_is_known(from->device.type))
+        return NULL;
     uint32_t datatype = dlpack_datatype(&from->datatype);
     if (from->rank < 0 || from->rank > WIRE_MAX_DIMS || datatype == TRITONSERVER_TYPE_INVALID)
         return core_fail("the DLPack tensor's type, of code %d and %d bits, has no counterpart",
@@ -178,6 +206,8 @@ static PyObject *tensor_of_capsule(PyObject *name, PyObject *capsule)
     }
     t->datatype = datatype;
     t->bytes = bytes;
+    if (from->device.type == DLPACK_GPU)
+        t->device = from->device.number;
     t->data = (char *)from->data + from->byte_offset;
     t->owner = PyCapsule_New(managed, "used_dlpack", borrowed_delete);
     if (!t->owner || !tensor_name_it(t, name) || PyCapsule_SetName(capsule, "used_dltensor") != 0) {
@@ -210,8 +240,8 @@ PyObject *dlpack_make(PyObject *unused, PyObject *args)
     Py_XDECREF(device);
     if (!well)
         return NULL;
-    if (type != DLPACK_CPU && type != DLPACK_PINNED)
-        return core_fail("DLDevice type %d is not support by Python backend.", type);
+    if (!dlpack_is_known(type))
+        return NULL;
     PyObject *capsule = PyObject_CallMethod(given, "__dlpack__", NULL);
     PyObject *made = capsule ? tensor_of_capsule(name, capsule) : NULL;
     Py_XDECREF(capsule);

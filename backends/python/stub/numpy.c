@@ -195,6 +195,8 @@ PyObject *numpy_of_tensor(PyObject *self, PyObject *unused)
 {
     (void)unused;
     struct tensor *t = (struct tensor *)self;
+    if (t->device != TENSOR_ON_HOST)
+        return core_fail("Tensor is stored in GPU and cannot be converted to NumPy.");
     if (t->datatype == TRITONSERVER_TYPE_BF16)
         return core_fail("Tensor dtype is BF16 and cannot be converted to NumPy. Use "
                          "to_dlpack() and from_dlpack() instead.");
@@ -218,7 +220,7 @@ PyObject *numpy_layout(PyObject *self, void *unused)
     (void)unused;
     struct tensor *t = (struct tensor *)self;
     if (t->datatype >= LAYOUT_TYPES || !layout_types[t->datatype].bytes ||
-        t->datatype == TRITONSERVER_TYPE_BF16) {
+        t->datatype == TRITONSERVER_TYPE_BF16 || t->device != TENSOR_ON_HOST) {
         PyErr_SetString(PyExc_AttributeError, "__array_struct__");
         return NULL;
     }

@@ -137,10 +137,31 @@ static bool response_prune(struct response *r, PyObject *requested)
     return true;
 }
 
+/* A response whose tensors could not be copied is that error instead, and no other has to do with
+ * it. `start` is where it begins. */
+static bool response_write_failure(struct wire_out *out, size_t start, struct lending *lent)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    lent->failed = false;
+    out->used = start;
+    wire_put_u32(out, true);
+    wire_put_u32(out, TRITONSERVER_ERROR_INTERNAL);
+    bool well = text && core_said(out, text);
+    Py_XDECREF(text);
+    return well;
+}
+
 bool response_write(struct wire_out *out, PyObject *response, PyObject *requested,
                     struct lending *lent)
 {
     struct response *r = (struct response *)response;
+    size_t start = out->used;
     if (!response_prune(r, requested))
         return false;
     wire_put_u32(out, r->error != NULL);
@@ -148,7 +169,8 @@ bool response_write(struct wire_out *out, PyObject *response, PyObject *requeste
         return response_write_error(out, r->error);
     if (!core_text(out, r->parameters))
         return false;
-    return tensor_write_all(out, r->tensors, lent);
+    return tensor_write_all(out, r->tensors, lent) ||
+           (lent->failed && response_write_failure(out, start, lent));
 }
 
 static PyObject *response_get_tensors(PyObject *self, PyObject *unused)

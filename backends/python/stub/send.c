@@ -105,7 +105,7 @@ bool send_record(uint32_t kind, struct wire_out *out, struct lending *lent, PyOb
     return well;
 }
 
-uint64_t send_share(const void *bytes, uint64_t count, struct lending *lent)
+uint64_t send_room(uint64_t count, struct lending *lent)
 {
     uint64_t place = ask_room(count);
     char *at = channel_at(place, count);
@@ -113,11 +113,18 @@ uint64_t send_share(const void *bytes, uint64_t count, struct lending *lent)
         core_fail("no shared memory for %llu bytes", (unsigned long long)count);
     if (!at)
         return 0;
-    memcpy(at, bytes, count);
     PyObject *owner = record_of_place(place);
     if (!lent->places)
         lent->places = PyList_New(0);
     bool well = owner && lent->places && PyList_Append(lent->places, owner) == 0;
     Py_XDECREF(owner);
     return well ? place : 0;
+}
+
+uint64_t send_share(const void *bytes, uint64_t count, struct lending *lent)
+{
+    uint64_t place = send_room(count, lent);
+    if (place)
+        memcpy(channel_at(place, count), bytes, count);
+    return place;
 }

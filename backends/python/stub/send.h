@@ -23,6 +23,10 @@ void send_drop(struct wire_out *out, struct lending *lent);
 /* send_release - what the record with this number pointed at was read. */
 void send_release(uint64_t id);
 
+/* send_room - make room where the server can read it, until it did.
+ * returns  an offset in the shared memory; 0 with an exception */
+uint64_t send_room(uint64_t count, struct lending *lent);
+
 /* send_share - copy bytes to where the server can read them, for one that cannot read this
  * process.
  * returns  an offset in the shared memory; 0 with an exception */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
 #include "dlpack.h"
 #include "numpy.h"
 #include "send.h"
@@ -23,6 +24,7 @@ struct tensor *tensor_blank(uint32_t rank)
     if (!t)
         return NULL;
     t->rank = rank;
+    t->device = TENSOR_ON_HOST;
     t->shape = rank <= sizeof t->few / sizeof t->few[0] ? t->few : malloc(rank * sizeof *t->shape);
     if (!t->shape) {
         Py_DECREF(t);
@@ -93,6 +95,26 @@ static bool tensor_lend(struct wire_tensor *wire, const struct tensor *t, struct
     return wire->where != 0;
 }
 
+/* Copies a tensor from its GPU, to a place of its own if it is a large one. `wire` is written. */
+static bool tensor_fetch(struct wire_out *out, struct wire_tensor *wire, const struct tensor *t,
+                         struct lending *lent)
+{
+    wire->data = NULL;
+    if (t->bytes > LINK_INLINE_MAX) {
+        wire->place = WIRE_ARENA;
+        wire->where = send_room(t->bytes, lent);
+        if (!wire->where)
+            return false;
+    }
+    char *to = wire_put_tensor(out, wire);
+    if (wire->where)
+        to = channel_at(wire->where, t->bytes);
+    if (!to || t->bytes == 0)
+        return true; /* no memory: whoever sends it sees that */
+    lent->failed = !device_fetch(t->device, t->name, to, t->data, t->bytes);
+    return !lent->failed;
+}
+
 bool tensor_write(struct wire_out *out, PyObject *tensor, struct lending *lent)
 {
     struct tensor *t = (struct tensor *)tensor;
@@ -110,12 +132,15 @@ bool tensor_write(struct wire_out *out, PyObject *tensor, struct lending *lent)
     bool well = PyBytes_AsStringAndSize(name, &text, &length) == 0;
     wire.name = text;
     wire.name_length = (size_t)length;
-    if (t->bytes > LINK_INLINE_MAX) {
-        lent->any = true;
-        well = well && tensor_lend(&wire, t, lent);
+    lent->any = lent->any || t->bytes > LINK_INLINE_MAX;
+    if (t->device != TENSOR_ON_HOST) {
+        well = well && tensor_fetch(out, &wire, t, lent);
+    } else {
+        if (t->bytes > LINK_INLINE_MAX)
+            well = well && tensor_lend(&wire, t, lent);
+        if (well)
+            wire_put_tensor(out, &wire);
     }
-    if (well)
-        wire_put_tensor(out, &wire);
     Py_DECREF(name);
     return well;
 }
@@ -157,9 +182,8 @@ static PyObject *tensor_get_datatype(PyObject *self, PyObject *unused)
 
 static PyObject *tensor_is_cpu(PyObject *self, PyObject *unused)
 {
-    (void)self;
     (void)unused;
-    Py_RETURN_TRUE;
+    return PyBool_FromLong(((struct tensor *)self)->device == TENSOR_ON_HOST);
 }
 
 static PyMethodDef tensor_methods[] = {

@@ -3,12 +3,16 @@
 #include "core.h"
 #include "triton/core/tritonserver.h"
 
+/* In a tensor's device: it is in the memory of processors. */
+enum { TENSOR_ON_HOST = -1 };
+
 struct tensor {
     PyObject_HEAD PyObject *name;
     uint32_t datatype;
     uint32_t rank;
     int64_t *shape; /* `few`, or allocated */
     int64_t few[4];
+    int32_t device; /* the GPU whose memory `data` is; TENSOR_ON_HOST */
     char *data;
     uint64_t bytes;
     PyObject *owner; /* what keeps `data` */

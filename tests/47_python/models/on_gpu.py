@@ -1,0 +1,165 @@
+"""Answers with tensors in the memory of a GPU, which it takes from CUDA's driver and hands over by DLPack. ASK says in JSON which:
+
+values  the elements of OUT, float32; they are on their way there, by a stream that nobody has waited for
+device  the GPU that DLPack is told (0)
+plan    calls of the stand-in of the driver that fail from then on
+as      "object" (which has __dlpack__), "capsule"
+ask     ask this model first, with the tensor as INPUT0, and answer with what it answers
+tell    answer with what the tensor says of itself instead
+take    answer with what is found of it once it was handed on, to a stream of this number, or by to_dlpack
+"""
+
+import ctypes
+import json
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+GPU, FLOAT = 2, 2
+NON_BLOCKING = 1
+
+
+class Managed(ctypes.Structure):
+    """DLManagedTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device", ctypes.c_int32), ("rank", ctypes.c_int32),
+        ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+Deleter = ctypes.CFUNCTYPE(None, ctypes.POINTER(Managed))
+new_capsule = ctypes.pythonapi.PyCapsule_New
+new_capsule.restype = ctypes.py_object
+new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+capsule_pointer.restype = ctypes.c_void_p
+capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+class Driver:
+    def __init__(self):
+        self.library = ctypes.CDLL("libcuda.so.1")
+        self.context, self.stream = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("cuInit", ctypes.c_uint(0))
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), ctypes.c_int(0))
+        self.within("cuStreamCreate", ctypes.byref(self.stream), ctypes.c_uint(NON_BLOCKING))
+
+    def call(self, name, *values):
+        result = getattr(self.library, name)(*values)
+        if result:
+            raise RuntimeError(f"the model's own {name}: {result}")
+
+    def within(self, name, *values):
+        self.call("cuCtxPushCurrent_v2", self.context)
+        self.call(name, *values)
+        self.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+
+    def end(self):
+        self.within("cuStreamDestroy_v2", self.stream)
+        self.call("cuDevicePrimaryCtxRelease_v2", ctypes.c_int(0))
+
+
+class OnGpu:
+    """A tensor for DLPack; its memory lives as long as whoever took it, and begins with an element that is not of it."""
+
+    all = []  # those that are over too, for a while: what is called to end one may not end with it
+
+    def __init__(self, driver, values, device):
+        self.driver, self.place, self.host = driver, ctypes.c_uint64(), np.array([7.0, *values], np.float32)
+        driver.within("cuMemAlloc_v2", ctypes.byref(self.place), ctypes.c_size_t(self.host.nbytes))
+        source = ctypes.c_uint64(self.host.ctypes.data)
+        driver.within("cuMemcpyAsync", self.place, source, ctypes.c_size_t(self.host.nbytes), driver.stream)
+        self.shape, self.deleter = (ctypes.c_int64 * 1)(len(values)), Deleter(self.delete)
+        self.managed = Managed(
+            self.place.value, GPU, device, 1, FLOAT, 32, 1, self.shape, None, 4, None, ctypes.cast(self.deleter, ctypes.c_void_p).value
+        )
+        OnGpu.all = [each for each in OnGpu.all if each.place] + [self]
+
+    def __dlpack_device__(self):
+        return GPU, self.managed.device
+
+    def __dlpack__(self, stream=None):
+        assert stream is None
+        return new_capsule(ctypes.addressof(self.managed), b"dltensor", None)
+
+    def delete(self, managed):
+        self.driver.within("cuStreamSynchronize", self.driver.stream)  # nothing may be on its way to it any more
+        self.driver.within("cuMemFree_v2", self.place)
+        self.place.value = 0
+
+
+def read(capsule):
+    """What a capsule says of its tensor, which goes with it."""
+    managed = Managed.from_address(capsule_pointer(capsule, b"dltensor"))
+    shape = [managed.shape[i] for i in range(managed.rank)]
+    return [managed.data, managed.device_type, managed.device, shape, managed.code, managed.bits, managed.lanes, managed.offset]
+
+
+def refused(call):
+    try:
+        call()
+    except pb_utils.TritonModelException as error:
+        return str(error)
+    return None
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.decoupled = pb_utils.using_decoupled_model_transaction_policy(json.loads(args["model_config"]))
+        self.driver = Driver()
+
+    def tell(self, tensor, made):
+        place = made.place.value
+        told = {
+            "cpu": tensor.is_cpu(),
+            "device": tensor.__dlpack_device__(),
+            "in place": [read(capsule)[0] - place for capsule in (tensor.to_dlpack(), tensor.__dlpack__(stream=-1))],
+            "capsule": read(tensor.__dlpack__(stream=1))[1:],
+            "again": pb_utils.Tensor.from_dlpack("OUT", tensor).to_dlpack() is not None,
+            "as_numpy": refused(tensor.as_numpy),
+            "array": hasattr(tensor, "__array_struct__"),
+            "shape": tensor.shape(),
+        }
+        return pb_utils.Tensor("TOLD", np.array([json.dumps(told)], dtype=object))
+
+    def take(self, tensor, made, how):
+        """Reads its elements, waiting for no stream, or says why it could not be handed on."""
+        found = np.zeros(made.shape[0], np.float32)
+        error = refused(tensor.to_dlpack if how == "to_dlpack" else lambda: tensor.__dlpack__(stream=how))
+        place = ctypes.c_uint64(made.place.value + 4)
+        self.driver.within("cuMemcpyDtoH_v2", ctypes.c_void_p(found.ctypes.data), place, ctypes.c_size_t(found.nbytes))
+        return pb_utils.Tensor("TOLD", np.array([error or json.dumps(found.tolist() == made.host[1:].tolist())], dtype=object))
+
+    def answer(self, asked):
+        made = OnGpu(self.driver, asked["values"], asked.get("device", 0))
+        given = made.__dlpack__() if asked.get("as") == "capsule" else made
+        tensor = pb_utils.Tensor.from_dlpack("INPUT0" if "ask" in asked else "OUT", given)
+        if "tell" in asked:
+            return [self.tell(tensor, made)]
+        if "plan" in asked:
+            self.driver.library.nereid_standin_plan(asked["plan"].encode())
+        if "take" in asked:
+            return [self.take(tensor, made, asked["take"])]
+        if "ask" not in asked:
+            return [tensor]
+        nested = pb_utils.InferenceRequest(model_name=asked["ask"], requested_output_names=["OUTPUT0"], inputs=[tensor]).exec()
+        if nested.has_error():
+            raise pb_utils.TritonModelException(nested.error().message())
+        return [pb_utils.Tensor("OUT", pb_utils.get_output_tensor_by_name(nested, "OUTPUT0").as_numpy())]
+
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            asked = json.loads(pb_utils.get_input_tensor_by_name(request, "ASK").as_numpy().ravel()[0])
+            response = pb_utils.InferenceResponse(self.answer(asked))
+            if self.decoupled:
+                sender = request.get_response_sender()
+                sender.send(response)
+                sender.send(pb_utils.InferenceResponse(self.answer({"values": [2.5]})), flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+            responses.append(response)
+        return None if self.decoupled else responses
+
+    def finalize(self):
+        self.driver.end()
