@@ -77,6 +77,12 @@ def test_outputs(server: Server, size: str, way: str) -> None:
     assert infer(server, values=SIZES[size], **{"as": way}) == pytest.approx(as_float32(SIZES[size]))
 
 
+@pytest.mark.parametrize("size", ["few", "many"])
+def test_memory_that_the_server_cannot_read(server: Server, size: str) -> None:
+    """It is the host's, but mapped as a driver maps what it pins: the system refuses to read it for another process."""
+    assert infer(server, values=SIZES[size], **{"as": "secret"}) == pytest.approx(as_float32(SIZES[size]))
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_requests_to_other_models(server: Server, size: str) -> None:
     assert infer(server, values=SIZES[size], ask="identity") == pytest.approx(as_float32(SIZES[size]))

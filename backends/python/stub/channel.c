@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "../link.h"
@@ -297,4 +298,13 @@ uint64_t channel_place(const void *at, uint64_t bytes)
 bool channel_is_read(void)
 {
     return !(atomic_load(link_flags(channel.base)) & LINK_NO_READING);
+}
+
+bool channel_reads(const void *at, uint64_t bytes)
+{
+    char ends[2], *last = (char *)(uintptr_t)at + bytes - 1;
+    struct iovec here = {.iov_base = ends, .iov_len = sizeof ends};
+    struct iovec there[] = {{.iov_base = (void *)(uintptr_t)at, .iov_len = 1},
+                            {.iov_base = last, .iov_len = 1}};
+    return channel_is_read() && process_vm_readv(getpid(), &here, 1, there, 2, 0) == sizeof ends;
 }

@@ -56,3 +56,7 @@ uint64_t channel_place(const void *at, uint64_t bytes);
 
 /* channel_is_read - whether the server can read this process's memory by itself. */
 bool channel_is_read(void);
+
+/* channel_reads - whether it can read these bytes so: what a driver has mapped, as CUDA's pinned
+ * memory, it may not. */
+bool channel_reads(const void *at, uint64_t bytes);

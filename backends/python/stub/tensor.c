@@ -86,7 +86,7 @@ static bool tensor_lend(struct wire_tensor *wire, const struct tensor *t, struct
     wire->place = wire->where ? WIRE_ARENA : WIRE_REMOTE;
     if (wire->where)
         return true;
-    if (channel_is_read()) {
+    if (channel_reads(t->data, t->bytes)) {
         wire->where = (uint64_t)(uintptr_t)t->data;
         return true;
     }
