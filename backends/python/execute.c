@@ -181,7 +181,7 @@ static TRITONSERVER_Error *execute_pack(struct host *host, struct batch *batch)
     for (size_t i = 0; err && i < places.used; i += sizeof(uint64_t)) {
         uint64_t at;
         memcpy(&at, places.at + i, sizeof at);
-        arena_give(&host->stub->arena, at);
+        host_give(host, at);
     }
     wire_fini(&out);
     wire_fini(&places);
@@ -379,7 +379,8 @@ static bool execute_room(struct host *host, uint32_t count)
 bool execute_begin(struct host *host, TRITONBACKEND_Request **requests, uint32_t count)
 {
     bool sent;
-    if (!host->stub || atomic_load(&host->stub->dead) || !execute_room(host, count) ||
+    /* Inputs on a GPU are waited for. */
+    if (host->lend || !host->stub || atomic_load(&host->stub->dead) || !execute_room(host, count) ||
         !stub_try_hold(host->stub))
         return false;
     struct batch *batch = &host->begun->batch;

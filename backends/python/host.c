@@ -10,6 +10,7 @@
 #include "asked.h"
 #include "common/berr.h"
 #include "execute.h"
+#include "lend.h"
 #include "metrics.h"
 #include "nested.h"
 
@@ -48,6 +49,9 @@ static void host_heard(void *of, struct heard *heard)
     case LINK_CALL:
         asked_heard(host, heard);
         break;
+    case LINK_FREE:
+        lend_end(host->lend, heard->id);
+        break;
     case LINK_PAD:
     case LINK_COMPLETE:
     case LINK_INITIALIZE:
@@ -57,7 +61,6 @@ static void host_heard(void *of, struct heard *heard)
     case LINK_NESTED:
     case LINK_RELEASE:
     case LINK_HELLO:
-    case LINK_FREE:
     case LINK_ROOM:
     case LINK_KINDS:
     case LINK_KEPT:
@@ -146,6 +149,7 @@ static void host_destroy(struct host *host)
     pthread_cond_destroy(&host->idle);
     if (host->allocator)
         berr_drop(TRITONSERVER_ResponseAllocatorDelete(host->allocator));
+    lend_close(host->lend);
     free(host->result);
     free(host->handles);
     execute_forget(host);
@@ -245,6 +249,13 @@ void host_lost(struct host *host)
     nested_cancel_all(host);
     stub_end(host->stub);
     host->stub = NULL;
+    lend_end_all(host->lend);
+}
+
+void host_give(struct host *host, uint64_t place)
+{
+    if (!arena_give(&host->stub->arena, place))
+        lend_end(host->lend, place);
 }
 
 void host_lost_and_free(struct host *host)

@@ -14,6 +14,7 @@ struct batch;
 struct begun;
 struct nested;
 struct metrics;
+struct lend;
 
 /* A request that the stub may still send responses to. */
 struct handle {
@@ -41,6 +42,7 @@ struct host {
     size_t handle_count, handle_cap;
     uint64_t last_handle;
     struct metrics *metrics;
+    struct lend *lend; /* inputs on a GPU; NULL = all are given on the host */
     TRITONSERVER_ResponseAllocator *allocator; /* of nested requests, once there was one */
 
     pthread_mutex_t lock; /* guards what follows; within stub->reading */
@@ -90,6 +92,9 @@ void handle_free(struct handle *handle);
 /* handle_factory - the factory of a handle, made when it is asked for first. */
 TRITONSERVER_Error *handle_factory(struct handle *handle,
                                    TRITONBACKEND_ResponseFactory **ret_factory);
+
+/* host_give - a place that a tensor had is not used any more; under stub->reading. */
+void host_give(struct host *host, uint64_t place);
 
 /* host_begin, host_end - something is on its way that needs the host. */
 void host_begin(struct host *host);

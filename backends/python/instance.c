@@ -8,10 +8,24 @@
 #include "common/berr.h"
 #include "execute.h"
 #include "host.h"
+#include "lend.h"
 
 struct instance {
     struct host *host;
 };
+
+/* Inputs on the GPU, for an instance that is there, of a model that wants them. Without a driver
+ * that can be used it gets them on the host, as in the reference. */
+static void instance_lend(struct host *host)
+{
+    TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_AUTO;
+    if (!host->model->gpu_inputs)
+        return;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceKind(host->instance, &kind);
+    if (!err && kind == TRITONSERVER_INSTANCEGROUPKIND_GPU)
+        err = lend_open(host->instance, &host->lend);
+    berr_log(err, "Forcing CPU only input tensors");
+}
 
 static TRITONSERVER_Error *instance_initialize(struct host *host)
 {
@@ -107,6 +121,7 @@ TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model
         err = instance_host(model, name, &host);
     if (!err) {
         host->instance = handle;
+        instance_lend(host);
         err = instance_initialize(host);
     }
     if (err)

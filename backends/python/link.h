@@ -40,7 +40,7 @@ enum link_kind {
     LINK_DROP,     /* a sender is gone; id = its request */
     LINK_INFER,    /* a nested request */
     LINK_CALL,     /* anything else that is asked of the server (calls.h) */
-    LINK_FREE,     /* a tensor's place is free again; id = the place */
+    LINK_FREE,     /* a tensor's place is free again; id = the place, or a loan's number (lend.h) */
     LINK_ROOM,     /* the ring down has room again */
     LINK_KINDS,
     LINK_KEPT = 0x200, /* flag, up: LINK_RELEASE is waited for */

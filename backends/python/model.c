@@ -6,6 +6,7 @@
 #include <yyjson.h>
 
 #include "common/bconfig.h"
+#include "common/bcuda.h"
 #include "common/bentry.h"
 #include "common/berr.h"
 #include "common/bfile.h"
@@ -33,6 +34,7 @@ TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runt
 void bentry_end(void *of)
 {
     struct runtime *runtime = of;
+    bcuda_end();
     if (!runtime)
         return;
     environments_free(runtime->environments);
@@ -73,6 +75,7 @@ static TRITONSERVER_Error *model_read_parameters(struct model *model, yyjson_val
     if (force && strcmp(force, "yes") != 0 && strcmp(force, "no") != 0)
         return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
                         "Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: %s'", force);
+    model->gpu_inputs = force && strcmp(force, "no") == 0;
     const char *limit = bconfig_parameter(config, "EXECUTE_TIMEOUT_SECONDS");
     int64_t seconds = 0;
     if (!limit)

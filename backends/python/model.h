@@ -24,6 +24,7 @@ struct model {
     char *activate;                          /* of its execution environment; NULL = none */
     uint64_t version;
     bool decoupled;
+    bool gpu_inputs; /* those that lie on the GPU of an instance are given to it there */
     int64_t max_batch_size;
     uint64_t execute_ns; /* how long an execution may take; 0 = as long as it likes */
     pthread_mutex_t lock;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/berr.h"
+#include "lend.h"
 #include "parameters.h"
 
 static void pack_text(struct wire_out *out, const char *text)
@@ -98,7 +99,9 @@ static TRITONSERVER_Error *pack_place(struct host *host, struct wire_out *out,
                                       struct wire_out *places, struct wire_tensor *tensor,
                                       char **ret_place)
 {
-    if (tensor->bytes > LINK_INLINE_MAX) {
+    if (tensor->place == WIRE_GPU) {
+        wire_put_u64(places, tensor->where);
+    } else if (tensor->bytes > LINK_INLINE_MAX) {
         tensor->place = WIRE_ARENA;
         tensor->where = arena_take(&host->stub->arena, tensor->bytes);
         if (!tensor->where)
@@ -135,8 +138,12 @@ static TRITONSERVER_Error *pack_input(struct host *host, struct wire_out *out,
     tensor.datatype = (uint32_t)datatype;
     tensor.name_length = strlen(tensor.name);
     char *place;
-    err = pack_place(host, out, places, &tensor, &place);
-    return err ? err : pack_bytes(input, buffers, tensor.bytes, tensor.name, place);
+    err = lend_input(host->lend, input, buffers, &tensor);
+    if (!err)
+        err = pack_place(host, out, places, &tensor, &place);
+    if (err || tensor.place == WIRE_GPU)
+        return err;
+    return pack_bytes(input, buffers, tensor.bytes, tensor.name, place);
 }
 
 TRITONSERVER_Error *pack_request(struct host *host, struct wire_out *out, struct wire_out *places,

@@ -181,6 +181,8 @@ bool stub_fetch(struct stub *stub, const struct wire_tensor *tensor, void *to)
 {
     if (tensor->bytes == 0)
         return true;
+    if (tensor->place == WIRE_GPU)
+        return false; /* no stub lends any */
     if (tensor->place != WIRE_INLINE)
         return stub_copy(stub, tensor->where, to, tensor->bytes, tensor->place == WIRE_ARENA);
     memcpy(to, tensor->data, tensor->bytes);
@@ -235,7 +237,8 @@ static void stub_handle(struct stub *stub, struct heard *heard)
             atomic_fetch_or(link_flags(stub->base), LINK_NO_READING);
         stub->greeted = true;
     } else if (heard->kind == LINK_FREE) {
-        arena_give(&stub->arena, heard->id);
+        if (!arena_give(&stub->arena, heard->id) && stub->heard)
+            stub->heard(stub->of, heard);
     } else if (heard->kind == LINK_ROOM) {
         stub_room(stub);
     } else if (stub->heard) {

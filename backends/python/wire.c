@@ -88,7 +88,7 @@ static const char *wire_take(struct wire_in *in, uint64_t bytes)
     return place;
 }
 
-/* Reads a number; one that is not there leaves it. */
+/* Reads a number, or a few bytes; what is not there leaves it. */
 static void wire_number(struct wire_in *in, void *number, size_t bytes)
 {
     const char *place = wire_take(in, bytes);
@@ -161,6 +161,8 @@ char *wire_put_tensor(struct wire_out *out, const struct wire_tensor *tensor)
     wire_put_u64(out, tensor->bytes);
     if (tensor->place != WIRE_INLINE) {
         wire_put_u64(out, tensor->where);
+        if (tensor->place == WIRE_GPU)
+            wire_put(out, &tensor->gpu, sizeof tensor->gpu);
         return NULL;
     }
     wire_align(out);
@@ -191,7 +193,9 @@ void wire_tensor(struct wire_in *in, struct wire_tensor *ret_tensor)
         t->data = wire_take(in, t->bytes);
     } else {
         t->where = wire_u64(in);
-        if (t->place > WIRE_REMOTE)
+        if (t->place == WIRE_GPU)
+            wire_number(in, &t->gpu, sizeof t->gpu);
+        if (t->place > WIRE_GPU)
             in->bad = true;
     }
     if (in->bad)

@@ -18,6 +18,7 @@ enum wire_place {
     WIRE_INLINE, /* behind it, aligned to 16 */
     WIRE_ARENA,  /* in the shared memory, at an offset */
     WIRE_REMOTE, /* in the stub's own memory, at an address */
+    WIRE_GPU,    /* down: in memory of a GPU that the server lends, under a number */
 };
 
 struct wire_out {
@@ -63,6 +64,14 @@ const char *wire_text(struct wire_in *in, size_t *ret_length);
  * returns  owned by the caller; NULL = no memory */
 char *wire_said(struct wire_in *in);
 
+/* Memory of a GPU. */
+struct wire_gpu {
+    char handle[64]; /* what CUDA's driver opens it by */
+    uint64_t offset; /* of the tensor in what that opens */
+    int32_t device;
+    uint32_t unused;
+};
+
 /* A tensor as it is described in a record. */
 struct wire_tensor {
     const char *name;
@@ -72,8 +81,9 @@ struct wire_tensor {
     int64_t shape[WIRE_MAX_DIMS];
     uint32_t place;
     uint64_t bytes;
-    const char *data; /* WIRE_INLINE: borrowed from the record */
-    uint64_t where;   /* WIRE_ARENA, WIRE_REMOTE */
+    const char *data;    /* WIRE_INLINE: borrowed from the record */
+    uint64_t where;      /* all others */
+    struct wire_gpu gpu; /* WIRE_GPU */
 };
 
 /* wire_put_tensor - describe a tensor.

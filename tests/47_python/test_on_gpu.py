@@ -175,5 +175,5 @@ def test_a_driver_that_does_not_begin(tmp_path: Path) -> None:
     with Nereid(repository(tmp_path / "models"), env=environment() | devices.env) as server:
         status, error = infer(server, values=FEW)
         assert status == 500
-        assert error.startswith("tensor 'OUT' is on GPU 0, and CUDA's driver cannot be used: ")
+        assert error.startswith("tensor 'OUT' on GPU 0: CUDA's driver cannot be used: ")
     devices.left_nothing(3)

@@ -15,6 +15,8 @@ import torch_models as models
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from figures import note
+from harness import cuda
+from harness.gpus import Gpus
 from harness.repository import Repository
 from harness.servers import Nereid, Server
 
@@ -28,6 +30,16 @@ input [ { name: "ASK" data_type: TYPE_STRING dims: [ 1 ] }, { name: "X" data_typ
 output [ { name: "OUT" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "TOLD" data_type: TYPE_STRING dims: [ 1 ] } ]
 instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]
 """
+FORCED = 'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "no" } }\n'
+STEPS = """platform: "ensemble"
+input [ { name: "ASK" data_type: TYPE_STRING dims: [ 1 ] }, { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "OUT" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "TOLD" data_type: TYPE_STRING dims: [ 1 ] } ]
+ensemble_scheduling { step [
+  { model_name: "double" model_version: -1 input_map { key: "x" value: "X" } output_map { key: "doubled__0" value: "between" } },
+  { model_name: "LIBRARY" model_version: -1 input_map [ { key: "ASK" value: "ASK" }, { key: "X" value: "between" } ]
+    output_map [ { key: "OUT" value: "OUT" }, { key: "TOLD" value: "TOLD" } ] } ] }
+"""
+THERE = {"cpu": False, "device": [2, 0], "as_numpy": "Tensor is stored in GPU and cannot be converted to NumPy."}
 NESTED = {"double": ("x", "doubled__0", 2), "copy": ("INPUT0", "OUTPUT0", 1)}
 
 
@@ -37,12 +49,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     source = Path(__file__).with_name("python_model.py").read_text()
     for library in LIBRARIES:
         parameter = f'parameters {{ key: "LIBRARY" value {{ string_value: "{library}" }} }}\n'
-        folder = repository.model(library, f'name: "{library}"\n{CONFIG}{parameter}')
+        folder = repository.model(library, f'name: "{library}"\n{CONFIG}{parameter}{FORCED}')
         (folder / "1" / "model.py").write_text(source)
+        repository.model(f"{library}_steps", f'name: "{library}_steps"\n{STEPS.replace("LIBRARY", library)}')
     models.add(repository, "double", models.Double(), models.tensors("input", x="FP32 [ -1 ]") + models.tensors("output", doubled__0="FP32 [ -1 ]"))
     repository.identity("copy", extra="instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # the models' Python is this one
-    with Nereid(repository.path, env={"PATH": path}) as server:
+    with Nereid(repository.path, {"allow-client-shm": "true"}, env={"PATH": path}) as server:
         yield server
 
 
@@ -106,6 +119,34 @@ def test_requests_to_models_on_the_gpu(server: Server, library: str, size: int, 
     given, wanted, factor = NESTED[model]
     found, _ = ask(server, library, "nested", size=size, model=model, input=given, output=wanted)
     assert (found == counted(size) * factor).all()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_inputs_that_lie_there(server: Server, library: str, size: int) -> None:
+    """In memory of the GPU that a client shares: the model gets a copy there, which stays as long as it keeps it."""
+    data = counted(size + 3)
+    with cuda.Client(Gpus(Path("/nonexistent"))) as client:
+        memory = client.memory(data.nbytes, data.tobytes())
+        assert cuda.register(server, "given", memory).status == 200
+        with grpcclient.InferenceServerClient(server.grpc) as asks:
+            for do, at, factor in (("given", 0, 2), ("back", 1, 1), ("back", 2, 1), ("given", 3, 2)):
+                asked, x = grpcclient.InferInput("ASK", [1], "BYTES"), grpcclient.InferInput("X", [size], "FP32")
+                asked.set_data_from_numpy(np.array([json.dumps({"do": do})], dtype=object))
+                x.set_shared_memory("given", size * 4, at * 4)
+                result = asks.infer(library, [asked, x])
+                assert (result.as_numpy("OUT") == data[at : at + size] * factor).all()
+                assert json.loads(result.as_numpy("TOLD")[0]) == (THERE if do == "given" else {})
+        assert cuda.unregister(server).status == 200
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_inputs_that_a_step_left_there(server: Server, library: str, size: int) -> None:
+    """PyTorch's output is Python's input."""
+    found, told = ask(server, f"{library}_steps", "given", counted(size))
+    assert told == THERE
+    assert (found == counted(size) * 4).all()
 
 
 @pytest.mark.parametrize("do", ["pinned", "pinned_array"])

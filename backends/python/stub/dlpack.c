@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/cpython/layout.h"
-#include "device.h"
+#include "gpu.h"
 #include "tensor.h"
 
 /* The interface's version 0.8. */
@@ -100,7 +100,9 @@ static PyObject *dlpack_lend(PyObject *self, bool settle)
         return core_fail("DLPack does not have support for string tensors.");
     if (dlpack_code(t->datatype) == DLPACK_NONE)
         return core_fail("DType code \"%u\" is not supported.", t->datatype);
-    if (settle && t->device != TENSOR_ON_HOST && !device_settle(t->device, t->name))
+    if (!tensor_reach(t))
+        return NULL;
+    if (settle && t->device != TENSOR_ON_HOST && !gpu_settle(t->device, t->name))
         return NULL;
     struct dlpack_managed *managed = calloc(1, sizeof *managed);
     if (!managed)

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
 #include "dlpack.h"
+#include "gpu.h"
 #include "numpy.h"
 #include "send.h"
 
@@ -69,11 +69,15 @@ PyObject *tensor_read(struct wire_in *in, PyObject *record)
         t->data = (char *)(uintptr_t)wire.data;
         Py_INCREF(record);
         t->owner = record;
+    } else if (wire.place == WIRE_GPU) {
+        t->device = wire.gpu.device;
+        t->lent = true;
+        t->owner = gpu_lent(&wire);
     } else {
         t->data = channel_at(wire.where, wire.bytes);
         t->owner = record_of_place(wire.where);
     }
-    if (!t->name || !t->owner || in->bad || !t->data) {
+    if (!t->name || !t->owner || in->bad || (!t->data && !t->lent)) {
         Py_DECREF(t);
         return PyErr_Occurred() ? NULL : core_fail("the server sent a tensor that is none");
     }
@@ -95,8 +99,15 @@ static bool tensor_lend(struct wire_tensor *wire, const struct tensor *t, struct
     return wire->where != 0;
 }
 
+bool tensor_reach(struct tensor *t)
+{
+    if (t->lent && !t->data)
+        t->data = gpu_reach(t->owner, t->name);
+    return !t->lent || t->data;
+}
+
 /* Copies a tensor from its GPU, to a place of its own if it is a large one. `wire` is written. */
-static bool tensor_fetch(struct wire_out *out, struct wire_tensor *wire, const struct tensor *t,
+static bool tensor_fetch(struct wire_out *out, struct wire_tensor *wire, struct tensor *t,
                          struct lending *lent)
 {
     wire->data = NULL;
@@ -111,7 +122,7 @@ static bool tensor_fetch(struct wire_out *out, struct wire_tensor *wire, const s
         to = channel_at(wire->where, t->bytes);
     if (!to || t->bytes == 0)
         return true; /* no memory: whoever sends it sees that */
-    lent->failed = !device_fetch(t->device, t->name, to, t->data, t->bytes);
+    lent->failed = !tensor_reach(t) || !gpu_fetch(t->device, t->name, to, t->data, t->bytes);
     return !lent->failed;
 }
 

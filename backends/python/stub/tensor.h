@@ -13,8 +13,9 @@ struct tensor {
     int64_t *shape; /* `few`, or allocated */
     int64_t few[4];
     int32_t device; /* the GPU whose memory `data` is; TENSOR_ON_HOST */
-    char *data;
+    char *data;     /* NULL = what `owner` lends was not reached for (tensor_reach) */
     uint64_t bytes;
+    bool lent;       /* an input on a GPU: `owner` is of gpu_lent */
     PyObject *owner; /* what keeps `data` */
     PyObject *array; /* the numpy array that it was made of, or that was made of its texts */
 };
@@ -29,6 +30,9 @@ struct tensor *tensor_blank(uint32_t rank);
 
 /* tensor_name_it - give a tensor its name. False: an exception is set. */
 bool tensor_name_it(struct tensor *t, PyObject *name);
+
+/* tensor_reach - see to it that `data` is there. False: an exception is set. */
+bool tensor_reach(struct tensor *t);
 
 /* tensor_shape - its dimensions, a list. */
 PyObject *tensor_shape(PyObject *tensor, PyObject *unused);

@@ -6,6 +6,9 @@ plan    calls of the stand-in of the driver that fail from then on
 as      "object" (which has __dlpack__), "capsule", "secret": in memory of the host that no other process can read
 ask     ask this model first, with the tensor as INPUT0, and answer with what it answers
 tell    answer with what the tensor says of itself instead
+input   answer with input X (or S) of the request, and tell of it: "echo"; "hold": and keep it until a "drop", which tells the first
+        elements of those that are kept; "numpy": as an array of the host;
+        "open": tell why it cannot be handed on; "die"
 take    answer with what is found of it once it was handed on, to a stream of this number, or by to_dlpack
 """
 
@@ -121,7 +124,11 @@ def refused(call):
 class TritonPythonModel:
     def initialize(self, args):
         self.decoupled = pb_utils.using_decoupled_model_transaction_policy(json.loads(args["model_config"]))
-        self.driver = Driver()
+        self.driver, self.held = Driver(), []
+
+    def plan(self, asked):
+        if "plan" in asked:
+            self.driver.library.nereid_standin_plan(asked["plan"].encode())
 
     def tell(self, tensor, made):
         place = made.place.value
@@ -145,7 +152,30 @@ class TritonPythonModel:
         self.driver.within("cuMemcpyDtoH_v2", ctypes.c_void_p(found.ctypes.data), place, ctypes.c_size_t(found.nbytes))
         return pb_utils.Tensor("TOLD", np.array([error or json.dumps(found.tolist() == made.host[1:].tolist())], dtype=object))
 
-    def answer(self, asked):
+    def first(self, x):
+        """The first element, read from where it lies."""
+        found = ctypes.c_float()
+        self.driver.within("cuMemcpyDtoH_v2", ctypes.byref(found), ctypes.c_uint64(read(x.to_dlpack())[0]), ctypes.c_size_t(4))
+        return found.value
+
+    def input(self, x, how):
+        told = {"cpu": x.is_cpu(), "device": list(x.__dlpack_device__()), "shape": x.shape()}
+        if how == "die":
+            x.to_dlpack()
+            os._exit(1)
+        if how == "open":
+            told["error"] = refused(x.to_dlpack)
+        self.held += [x] if how == "hold" else []
+        if how == "drop":
+            told["held"] = [self.first(each) for each in self.held]
+            self.held = []
+        out = pb_utils.Tensor("OUT", x.as_numpy()) if how == "numpy" else pb_utils.Tensor.from_dlpack("OUT", x)
+        return [out, pb_utils.Tensor("TOLD", np.array([json.dumps(told)], dtype=object))]
+
+    def answer(self, asked, request):
+        if "input" in asked:
+            self.plan(asked)
+            return self.input(pb_utils.get_input_tensor_by_name(request, "X"), asked["input"])
         if asked.get("as") == "secret":
             return [pb_utils.Tensor("OUT", secret(asked["values"]))]
         made = OnGpu(self.driver, asked["values"], asked.get("device", 0))
@@ -153,8 +183,7 @@ class TritonPythonModel:
         tensor = pb_utils.Tensor.from_dlpack("INPUT0" if "ask" in asked else "OUT", given)
         if "tell" in asked:
             return [self.tell(tensor, made)]
-        if "plan" in asked:
-            self.driver.library.nereid_standin_plan(asked["plan"].encode())
+        self.plan(asked)
         if "take" in asked:
             return [self.take(tensor, made, asked["take"])]
         if "ask" not in asked:
@@ -168,13 +197,14 @@ class TritonPythonModel:
         responses = []
         for request in requests:
             asked = json.loads(pb_utils.get_input_tensor_by_name(request, "ASK").as_numpy().ravel()[0])
-            response = pb_utils.InferenceResponse(self.answer(asked))
+            response = pb_utils.InferenceResponse(self.answer(asked, request))
             if self.decoupled:
                 sender = request.get_response_sender()
                 sender.send(response)
-                sender.send(pb_utils.InferenceResponse(self.answer({"values": [2.5]})), flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+                sender.send(pb_utils.InferenceResponse(self.answer({"values": [2.5]}, request)), flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
             responses.append(response)
         return None if self.decoupled else responses
 
     def finalize(self):
+        self.held = []
         self.driver.end()
