@@ -16,6 +16,7 @@ struct staged {
 struct bcuda {
     struct bcuda *next; /* among those that are closed and kept */
     int32_t device;
+    enum bcuda_priority priority;
     cuda_device handle;
     struct cuda_context *context;
     struct cuda_stream *stream;
@@ -59,19 +60,34 @@ static TRITONSERVER_Error *checked(const struct bcuda *c, int result, const char
                     name, result);
 }
 
-static void bcuda_leave(void)
+void bcuda_leave(void)
 {
     struct cuda_context *was;
     (void)driver.context_pop(&was);
 }
 
-/* Enters the context, with a stream: one that failed is not used again. */
-static TRITONSERVER_Error *bcuda_enter(struct bcuda *c)
+static TRITONSERVER_Error *make_stream(struct bcuda *c)
+{
+    int least = 0, greatest = 0;
+    if (c->priority == BCUDA_USUAL)
+        return checked(c, driver.stream_new(&c->stream, CUDA_STREAM_NON_BLOCKING),
+                       "cuStreamCreate");
+    TRITONSERVER_Error *err =
+        checked(c, driver.stream_range(&least, &greatest), "cuCtxGetStreamPriorityRange");
+    return err ? err
+               : checked(c,
+                         driver.stream_new_at(&c->stream, CUDA_STREAM_NON_BLOCKING,
+                                              c->priority == BCUDA_FIRST ? greatest : least),
+                         "cuStreamCreateWithPriority");
+}
+
+/* With a stream: one that failed is not used again. */
+TRITONSERVER_Error *bcuda_enter(struct bcuda *c)
 {
     TRITONSERVER_Error *err = checked(c, driver.context_push(c->context), "cuCtxPushCurrent");
     if (err || c->stream)
         return err;
-    err = checked(c, driver.stream_new(&c->stream, CUDA_STREAM_NON_BLOCKING), "cuStreamCreate");
+    err = make_stream(c);
     if (err) {
         c->stream = NULL;
         bcuda_leave();
@@ -79,13 +95,10 @@ static TRITONSERVER_Error *bcuda_enter(struct bcuda *c)
     return err;
 }
 
-static TRITONSERVER_Error *find_manager(TRITONBACKEND_ModelInstance *instance, struct bcuda *c)
+static TRITONSERVER_Error *find_manager(TRITONBACKEND_Model *model, struct bcuda *c)
 {
-    TRITONBACKEND_Model *model;
     TRITONBACKEND_Backend *backend;
-    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceModel(instance, &model);
-    if (!err)
-        err = TRITONBACKEND_ModelBackend(model, &backend);
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelBackend(model, &backend);
     return err ? err : TRITONBACKEND_BackendMemoryManager(backend, &c->manager);
 }
 
@@ -101,11 +114,11 @@ static TRITONSERVER_Error *open_device(struct bcuda *c)
     return err;
 }
 
-static struct bcuda *take_kept(int32_t device)
+static struct bcuda *take_kept(int32_t device, enum bcuda_priority priority)
 {
     pthread_mutex_lock(&kept_lock);
     struct bcuda **at = &kept;
-    while (*at && (*at)->device != device)
+    while (*at && ((*at)->device != device || (*at)->priority != priority))
         at = &(*at)->next;
     struct bcuda *c = *at;
     if (c)
@@ -114,7 +127,7 @@ static struct bcuda *take_kept(int32_t device)
     return c;
 }
 
-static void bcuda_free(struct bcuda *c)
+static void bcuda_destroy(struct bcuda *c)
 {
     TRITONSERVER_Error *err = c->stream ? bcuda_enter(c) : NULL;
     if (c->stream && !err) {
@@ -127,35 +140,43 @@ static void bcuda_free(struct bcuda *c)
     free(c);
 }
 
-static TRITONSERVER_Error *bcuda_make(TRITONBACKEND_ModelInstance *instance, int32_t device,
-                                      struct bcuda **ret)
+static TRITONSERVER_Error *bcuda_make(TRITONBACKEND_Model *model, int32_t device,
+                                      enum bcuda_priority priority, struct bcuda **ret)
 {
     struct bcuda *c = calloc(1, sizeof *c);
     if (!c)
         return berr_no_memory();
     c->device = device;
-    TRITONSERVER_Error *err = find_manager(instance, c);
+    c->priority = priority;
+    TRITONSERVER_Error *err = find_manager(model, c);
     if (!err)
         err = open_device(c);
     if (err)
-        bcuda_free(c);
+        bcuda_destroy(c);
     else
         *ret = c;
     return err;
 }
 
-TRITONSERVER_Error *bcuda_open(TRITONBACKEND_ModelInstance *instance, struct bcuda **ret)
+TRITONSERVER_Error *bcuda_open_on(TRITONBACKEND_Model *model, int32_t device,
+                                  enum bcuda_priority priority, struct bcuda **ret)
 {
-    int32_t device = 0;
     pthread_once(&once, open_driver);
     if (absence)
         return berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "CUDA's driver cannot be used: %s",
                         absence);
-    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceDeviceId(instance, &device);
-    if (err)
-        return err;
-    *ret = take_kept(device);
-    return *ret ? NULL : bcuda_make(instance, device, ret);
+    *ret = take_kept(device, priority);
+    return *ret ? NULL : bcuda_make(model, device, priority, ret);
+}
+
+TRITONSERVER_Error *bcuda_open(TRITONBACKEND_ModelInstance *instance, struct bcuda **ret)
+{
+    TRITONBACKEND_Model *model;
+    int32_t device = 0;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceModel(instance, &model);
+    if (!err)
+        err = TRITONBACKEND_ModelInstanceDeviceId(instance, &device);
+    return err ? err : bcuda_open_on(model, device, BCUDA_USUAL, ret);
 }
 
 void bcuda_close(struct bcuda *c)
@@ -173,13 +194,47 @@ void bcuda_end(void)
     while (kept) {
         struct bcuda *c = kept;
         kept = c->next;
-        bcuda_free(c);
+        bcuda_destroy(c);
     }
 }
 
 int32_t bcuda_device(const struct bcuda *c)
 {
     return c->device;
+}
+
+TRITONSERVER_Error *bcuda_capability(const struct bcuda *c, int *ret_major, int *ret_minor)
+{
+    TRITONSERVER_Error *err =
+        checked(c, driver.device_attribute(ret_major, CUDA_ATTRIBUTE_CAPABILITY_MAJOR, c->handle),
+                "cuDeviceGetAttribute");
+    return err ? err
+               : checked(
+                     c,
+                     driver.device_attribute(ret_minor, CUDA_ATTRIBUTE_CAPABILITY_MINOR, c->handle),
+                     "cuDeviceGetAttribute");
+}
+
+TRITONSERVER_Error *bcuda_alloc(struct bcuda *c, uint64_t size, void **ret)
+{
+    cuda_address at = 0;
+    TRITONSERVER_Error *err = bcuda_enter(c);
+    if (err)
+        return err;
+    err = checked(c, driver.memory_alloc(&at, size ? size : 1), "cuMemAlloc");
+    bcuda_leave();
+    *ret = (void *)(uintptr_t)at;
+    return err;
+}
+
+void bcuda_free(struct bcuda *c, void *memory)
+{
+    TRITONSERVER_Error *err = memory ? bcuda_enter(c) : NULL;
+    if (memory && !err) {
+        (void)driver.memory_free((uintptr_t)memory);
+        bcuda_leave();
+    }
+    berr_drop(err);
 }
 
 TRITONSERVER_Error *bcuda_stream(struct bcuda *c, void **ret)

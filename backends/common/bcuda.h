@@ -7,9 +7,15 @@
 
 struct bcuda;
 
+/* What the GPU does first where several streams have work for it. */
+enum bcuda_priority { BCUDA_USUAL, BCUDA_FIRST, BCUDA_LAST };
+
 /* bcuda_open - for an instance of KIND_GPU.
+ * bcuda_open_on - for a model, on a GPU of its choice, with a stream of this priority.
  * errors  UNAVAILABLE without a driver; INTERNAL with CUDA's name for what failed */
 TRITONSERVER_Error *bcuda_open(TRITONBACKEND_ModelInstance *instance, struct bcuda **ret);
+TRITONSERVER_Error *bcuda_open_on(TRITONBACKEND_Model *model, int32_t device,
+                                  enum bcuda_priority priority, struct bcuda **ret);
 
 /* bcuda_close - nothing is queued any more; NULL is allowed. The stream is kept for the next that
  *               opens this GPU: runtimes keep memory for each stream that they ever saw.
@@ -18,6 +24,19 @@ void bcuda_close(struct bcuda *c);
 void bcuda_end(void);
 
 int32_t bcuda_device(const struct bcuda *c);
+
+/* bcuda_capability - the GPU's compute capability. */
+TRITONSERVER_Error *bcuda_capability(const struct bcuda *c, int *ret_major, int *ret_minor);
+
+/* bcuda_enter - make the GPU's context the thread's own until bcuda_leave, for a runtime that works
+ *               in the context that it finds. The functions here need none of it. */
+TRITONSERVER_Error *bcuda_enter(struct bcuda *c);
+void bcuda_leave(void);
+
+/* bcuda_alloc - memory of this GPU beside the server's pool, for as long as an instance lives.
+ * bcuda_free - nothing that is queued uses it; NULL is allowed. */
+TRITONSERVER_Error *bcuda_alloc(struct bcuda *c, uint64_t size, void **ret);
+void bcuda_free(struct bcuda *c, void *memory);
 
 /* bcuda_stream - the stream of the copies, for a runtime that shall work on it; a CUstream. It is
  *                another one after a bcuda_wait that failed. */

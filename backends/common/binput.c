@@ -29,7 +29,7 @@ static TRITONSERVER_Error *binput_check_part(const struct brun *run, const struc
                         "input '%s' has datatype %s, the model expects %s", input->name,
                         TRITONSERVER_DataTypeString(datatype),
                         TRITONSERVER_DataTypeString(input->datatype));
-    uint32_t first = run->place->max_batch_size > 0 ? 1 : 0;
+    uint32_t first = run->place->max_batch_size > 0 && !input->unrowed ? 1 : 0;
     if (part->rank > BRUN_MAX_DIMS || !brun_bytes(datatype, part->shape, part->rank, &wanted))
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
                         input->name);
@@ -133,7 +133,7 @@ size_t binput_shape(const struct brun *run, const struct binput *input, int64_t 
     const struct binput_part *part = binput_leading_part(run, input);
     if (part->rank)
         memcpy(ret_shape, part->shape, part->rank * sizeof *ret_shape);
-    if (run->place->max_batch_size > 0)
+    if (run->place->max_batch_size > 0 && !input->unrowed)
         ret_shape[0] = rows;
     return part->rank;
 }

@@ -7,9 +7,10 @@
 struct binput_part;
 
 struct binput {
-    const char *name; /* the caller sets the first three fields, binput_collect the others */
+    const char *name; /* the caller sets the first four fields, binput_collect the others */
     TRITONSERVER_DataType datatype;
-    bool ragged; /* its shapes may differ within a batch; the batch has all elements in a row */
+    bool ragged;  /* its shapes may differ within a batch; the batch has all elements in a row */
+    bool unrowed; /* its shape has no batch dimension, and a batch has it once: binput_bytes */
     struct binput_part *parts; /* one per item, in the run's scratch */
 };
 

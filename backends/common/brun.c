@@ -50,7 +50,7 @@ bool brun_bytes(TRITONSERVER_DataType datatype, const int64_t *shape, size_t ran
     return true;
 }
 
-/* Reads the batch size: for a model that batches, the first dimension of any input. */
+/* Reads the batch size: for a model that batches, the first dimension of an input. */
 static TRITONSERVER_Error *brun_read_rows(const struct brun_place *place, struct brun_item *item)
 {
     item->rows = 1;
@@ -59,7 +59,9 @@ static TRITONSERVER_Error *brun_read_rows(const struct brun_place *place, struct
     TRITONBACKEND_Input *input;
     const int64_t *shape;
     uint32_t rank = 0;
-    TRITONSERVER_Error *err = TRITONBACKEND_RequestInputByIndex(item->request, 0, &input);
+    TRITONSERVER_Error *err =
+        place->rows_of ? TRITONBACKEND_RequestInput(item->request, place->rows_of, &input)
+                       : TRITONBACKEND_RequestInputByIndex(item->request, 0, &input);
     if (!err)
         err = TRITONBACKEND_InputProperties(input, NULL, NULL, &shape, &rank, NULL, NULL);
     if (!err && rank == 0)

@@ -16,6 +16,7 @@ struct brun_place {
     TRITONBACKEND_ModelInstance *handle;
     const char *model; /* its name, for errors */
     int64_t max_batch_size;
+    const char *rows_of;    /* borrowed; the input whose first dimension counts; NULL = any */
     struct bcuda *cuda;     /* borrowed; where the runtime has its tensors; NULL = on the host */
     struct scratch scratch; /* owned by the instance: scratch_fini */
 };

@@ -90,6 +90,9 @@ struct cuda_ipc_handle {
     CALL(fill, cuMemsetD8Async,                                                                 \
          (cuda_address to, unsigned char value, size_t bytes, struct cuda_stream *s))           \
     CALL(stream_new, cuStreamCreate, (struct cuda_stream * *ret, unsigned flags))               \
+    CALL(stream_range, cuCtxGetStreamPriorityRange, (int *ret_least, int *ret_greatest))        \
+    CALL(stream_new_at, cuStreamCreateWithPriority,                                             \
+         (struct cuda_stream * *ret, unsigned flags, int priority))                             \
     CALL(stream_free, cuStreamDestroy_v2, (struct cuda_stream * s))                             \
     CALL(stream_sync, cuStreamSynchronize, (struct cuda_stream * s))                            \
     CALL(stream_wait, cuStreamWaitEvent,                                                        \

@@ -7,6 +7,8 @@
 #define STREAM_MAGIC 0x5354524du
 #define EVENT_MAGIC  0x4556454eu
 
+#define HIGHEST_PRIORITY (-5)
+
 /* One thing that a stream was told to do: a copy, a fill, or to wait for an event. */
 struct operation {
     struct operation *next;
@@ -84,21 +86,42 @@ static void enqueue(struct cuda_stream *s, const struct operation *o)
     s->queued++;
 }
 
-int cuStreamCreate(struct cuda_stream **ret, unsigned flags)
+/* Under the lock. Priorities change nothing: what is queued is done when somebody waits. */
+static int stream_make(struct cuda_stream **ret, unsigned flags, int priority)
 {
-    int rc = standin_begin(STANDIN_cuStreamCreate);
-    if (rc)
-        return rc;
+    int rc = CUDA_SUCCESS;
     struct standin_device *d = standin_current(&rc);
-    if (!d || flags > CUDA_STREAM_NON_BLOCKING)
-        return standin_end(d ? CUDA_ERROR_INVALID_VALUE : rc);
+    if (!d || flags > CUDA_STREAM_NON_BLOCKING || priority < HIGHEST_PRIORITY || priority > 0)
+        return d ? CUDA_ERROR_INVALID_VALUE : rc;
     struct cuda_stream *s = calloc(1, sizeof(*s));
     *s = (struct cuda_stream){
         .magic = STREAM_MAGIC, .device = d, .last = &s->first, .next = streams};
     streams = s;
     standin_live(STANDIN_STREAM, 1);
     *ret = s;
-    return standin_end(CUDA_SUCCESS);
+    return CUDA_SUCCESS;
+}
+
+int cuStreamCreate(struct cuda_stream **ret, unsigned flags)
+{
+    int rc = standin_begin(STANDIN_cuStreamCreate);
+    return rc ? rc : standin_end(stream_make(ret, flags, 0));
+}
+
+int cuStreamCreateWithPriority(struct cuda_stream **ret, unsigned flags, int priority)
+{
+    int rc = standin_begin(STANDIN_cuStreamCreateWithPriority);
+    return rc ? rc : standin_end(stream_make(ret, flags, priority));
+}
+
+int cuCtxGetStreamPriorityRange(int *ret_least, int *ret_greatest)
+{
+    int rc = standin_begin(STANDIN_cuCtxGetStreamPriorityRange);
+    if (rc)
+        return rc;
+    *ret_least = 0;
+    *ret_greatest = HIGHEST_PRIORITY;
+    return standin_end(standin_current(&rc) ? CUDA_SUCCESS : rc);
 }
 
 int cuStreamDestroy_v2(struct cuda_stream *handle)
