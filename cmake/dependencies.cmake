@@ -122,6 +122,23 @@ if(pytorch_linked AND EXISTS ${pytorch_include}/torch/csrc/jit/api/module.h)
     install(FILES ${licence_files} DESTINATION share/nereid/licences/pytorch COMPONENT backend_pytorch EXCLUDE_FROM_ALL)
 endif()
 
+# TensorRT: its headers alone, and CUDA's that they need. The library is opened at run time, on machines that have it.
+set(NEREID_TENSORRT "" CACHE PATH "Folder of TensorRT's headers, with include/; empty = its backend is left out")
+if(NEREID_TENSORRT)
+    find_path(tensorrt_include NvInferRuntime.h NO_CACHE NO_DEFAULT_PATH PATHS ${NEREID_TENSORRT}/include)
+    find_path(tensorrt_cuda_include cuda_runtime_api.h NO_CACHE HINTS ${NEREID_TENSORRT}/include PATHS /usr/local/cuda/include)
+endif()
+if(tensorrt_include AND tensorrt_cuda_include)
+    add_library(nereid_tensorrt INTERFACE)
+    target_include_directories(nereid_tensorrt SYSTEM INTERFACE ${tensorrt_include} ${tensorrt_cuda_include})
+    target_link_libraries(nereid_tensorrt INTERFACE ${CMAKE_DL_LIBS})
+    add_library(nereid::tensorrt ALIAS nereid_tensorrt)
+elseif(NEREID_TENSORRT)
+    message(STATUS "NvInferRuntime.h is not in ${NEREID_TENSORRT}/include, or cuda_runtime_api.h is missing: TensorRT's backend is left out")
+else()
+    message(STATUS "TensorRT's headers are not named (NEREID_TENSORRT), its backend is left out")
+endif()
+
 # TensorFlow: libraries for processors out of a Java archive, where tools/setup.sh tensorflow has unpacked them; its part for Java stays out.
 set(tensorflow_root ${NEREID_DEPS}/tensorflow.maven/org/tensorflow/internal/c_api/linux-${CMAKE_SYSTEM_PROCESSOR})
 file(GLOB nereid_tensorflow_files ${tensorflow_root}/libtensorflow_*.so.2)

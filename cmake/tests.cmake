@@ -87,6 +87,15 @@ if(TARGET 00_unit_test_tensorflow_options)
     target_include_directories(00_unit_test_tensorflow_options PRIVATE ${backends})
 endif()
 
+# And what the backend `tensorrt` decides without TensorRT: profiles, shape tensors, the checks of configurations.
+if(TARGET 00_unit_test_tensorrt)
+    set(backends ${CMAKE_SOURCE_DIR}/backends)
+    target_sources(00_unit_test_tensorrt PRIVATE
+        ${backends}/tensorrt/check.c ${backends}/tensorrt/complete.c ${backends}/tensorrt/options.c ${backends}/tensorrt/profile.c
+        ${backends}/common/bcomplete.c ${backends}/common/bconfig.c ${backends}/common/berr.c)
+    target_include_directories(00_unit_test_tensorrt PRIVATE ${backends})
+endif()
+
 # The simulation of the shell brings threads, locks and a clock of its own, in place of those of os/.
 if(TARGET 10_sim_test_shell_sim)
     file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/10_sim/shell/*.c)

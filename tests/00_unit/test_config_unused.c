@@ -23,6 +23,11 @@ static void each_is_named(void **state)
         {"optimization { gather_kernel_buffer_threshold: 7 }",
          "optimization.gather_kernel_buffer_threshold"},
         {"cc_model_filenames { key: '7.5' value: 'a' }", "cc_model_filenames"},
+        {"backend: 'tensorrt' cc_model_filenames { key: '7.5' value: 'a' } "
+         "optimization { priority: PRIORITY_MAX eager_batching: true }",
+         "optimization.eager_batching"},
+        {"platform: 'tensorrt_plan' optimization { priority: PRIORITY_MIN cuda { } }",
+         "optimization.cuda"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         Inference__ModelConfig *p = config_steps_parse(rows[i][0]);
