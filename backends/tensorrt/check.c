@@ -54,12 +54,11 @@ static TRITONSERVER_Error *tensorrt_check_datatype(const struct check *c, const 
 {
     TRITONSERVER_DataType datatype = bconfig_datatype(configured);
     if (tensor->is_shape && datatype != TRITONSERVER_TYPE_INT64 &&
-        (!tensor->is_input || datatype != TRITONSERVER_TYPE_INT32))
+        datatype != TRITONSERVER_TYPE_INT32)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "unexpected datatype %s in model configuration for shape %s '%s', "
-                        "expecting %sTYPE_INT64 for %s",
-                        configured ? configured : "", kind, tensor->name,
-                        tensor->is_input ? "TYPE_INT32 or " : "", c->model);
+                        "expecting TYPE_INT32 or TYPE_INT64 for %s",
+                        configured ? configured : "", kind, tensor->name, c->model);
     if (datatype == tensor->datatype)
         return NULL;
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,

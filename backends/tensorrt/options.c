@@ -89,9 +89,12 @@ TRITONSERVER_Error *options_of_backend(yyjson_val *cmdline, struct runtime *ret)
     const char *compatible = of_cmdline(cmdline, "version-compatible");
     const char *plugins = of_cmdline(cmdline, "plugins");
     *ret = (struct runtime){0};
-    if (compatible && bconfig_parse_bool(compatible, &ret->host_code))
+    TRITONSERVER_Error *why = compatible ? bconfig_parse_bool(compatible, &ret->host_code) : NULL;
+    if (why) {
+        berr_drop(why);
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "backend 'tensorrt': version-compatible is true or false, not '%s'",
                         compatible);
+    }
     return plugins ? open_plugins(plugins) : NULL;
 }

@@ -196,27 +196,31 @@ static TRITONSERVER_Error *tensorrt_run_prepare_outputs(struct state *state)
     return err;
 }
 
-/* Values of a shape tensor are the same for each row, without the one for the batch, as in the
- * reference. */
+/* Each row gets the values of a shape tensor, but the one for the batch, as in the reference. */
 static TRITONSERVER_Error *write_shape_tensor(struct state *state, const struct boutput *output,
-                                              const int64_t *values, size_t count)
+                                              const void *result, size_t count)
 {
     struct brun *run = state->run;
-    const size_t first = run->place->max_batch_size > 0 ? 1 : 0;
-    struct boutput_tensor tensor = {.rank = first + 1};
-    const size_t kept = count - first;
-    if (first && (count == 0 || values[0] != run->rows))
+    const uint32_t element = TRITONSERVER_DataTypeByteSize(output->datatype);
+    const bool batches = run->place->max_batch_size > 0;
+    struct profile_given found = {.name = output->name};
+    struct boutput_tensor tensor = {.rank = batches ? 2 : 1, .shape = {run->rows}};
+    TRITONSERVER_Error *err =
+        profile_read_values(&found, output->datatype, 0, result, count * element);
+    if (err)
+        return err;
+    if (batches && (found.count == 0 || found.values[0] != run->rows))
         return berr_new(TRITONSERVER_ERROR_INTERNAL,
                         "failed to retrieve the output shape values from binding '%s'",
                         output->name);
-    const size_t rows = first ? (size_t)run->rows : 1;
-    int64_t *all = scratch_array(&run->place->scratch, rows * kept + 1, sizeof *all);
+    const size_t rows = batches ? (size_t)run->rows : 1, kept = found.count - batches;
+    char *all = scratch_take(&run->place->scratch, (rows * kept + 1) * element);
     if (!all)
         return berr_no_memory();
     for (size_t row = 0; row < rows; row++)
-        memcpy(all + row * kept, values + first, kept * sizeof *all);
-    tensor.shape[0] = run->rows;
-    tensor.shape[first] = (int64_t)kept;
+        memcpy(all + row * kept * element, (const char *)result + batches * element,
+               kept * element);
+    tensor.shape[batches] = (int64_t)kept;
     tensor.data = all;
     return boutput_scatter(run, output, run->rows, &tensor);
 }
@@ -226,7 +230,7 @@ static TRITONSERVER_Error *tensorrt_run_write_output(struct state *state, size_t
 {
     struct boutput_tensor tensor = {.on_gpu = true};
     int64_t shape[PROFILE_MOST_DIMS];
-    tensor.rank = trt_output_shape(state->context, index, shape);
+    tensor.rank = trt_found_shape(state->context, index, shape);
     if (state->engine->tensors[index].is_shape)
         return write_shape_tensor(state, output, result, tensor.rank ? (size_t)shape[0] : 1);
     if (tensor.rank)

@@ -386,10 +386,13 @@ TRITONSERVER_Error *trt_infer_shapes(trt_context *context)
 
 size_t trt_output_shape(const trt_context *context, size_t tensor, int64_t *ret_dims)
 {
+    return dims_to(context->context->getTensorShape(name_of(context, tensor)), ret_dims);
+}
+
+size_t trt_found_shape(const trt_context *context, size_t tensor, int64_t *ret_dims)
+{
     const asking *asker = context->askers[tensor].get();
-    return dims_to(asker ? asker->found
-                         : context->context->getTensorShape(name_of(context, tensor)),
-                   ret_dims);
+    return asker ? dims_to(asker->found, ret_dims) : trt_output_shape(context, tensor, ret_dims);
 }
 
 TRITONSERVER_Error *trt_set_output(trt_context *context, size_t tensor, void *data)

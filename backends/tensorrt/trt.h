@@ -79,10 +79,12 @@ TRITONSERVER_Error *trt_set_input(struct trt_context *context, size_t tensor, co
 /* trt_infer_shapes - find the shapes of outputs; all inputs are given. */
 TRITONSERVER_Error *trt_infer_shapes(struct trt_context *context);
 
-/* trt_output_shape - the shape of an output, after trt_infer_shapes, or trt_run if only that tells.
+/* trt_output_shape - the shape of an output, after trt_infer_shapes.
+ * trt_found_shape - the same after trt_run, also of an output that asked for memory.
  * ret_dims  PROFILE_MOST_DIMS slots; -1 = only trt_run tells
  * returns   how many there are */
 size_t trt_output_shape(const struct trt_context *context, size_t tensor, int64_t *ret_dims);
+size_t trt_found_shape(const struct trt_context *context, size_t tensor, int64_t *ret_dims);
 
 /* trt_set_output - where an output of a known shape goes: memory as that of trt_set_input. */
 TRITONSERVER_Error *trt_set_output(struct trt_context *context, size_t tensor, void *data);

@@ -162,13 +162,13 @@ static void no_profile_allows_it(void **state)
     assert_int_equal(at, 77);
 }
 
-/* Limits as wide as numbers are do not wrap around. */
+/* Differences of 2^63 twice are not 0 together. */
 static void distances_do_not_overflow(void **state)
 {
-    struct profile_limits wide = {
-        .dims = range(2, INT64_MIN, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MIN, INT64_MAX)};
-    struct profile_limits near = wide;
-    struct profile two[] = {{"0", 0, &wide}, {"1", 1, &near}};
+    struct profile_limits far = {.dims =
+                                     range(2, INT64_MIN, -1, INT64_MAX, INT64_MIN, -1, INT64_MAX)};
+    struct profile_limits near = far;
+    struct profile two[] = {{"0", 0, &far}, {"1", 1, &near}};
     struct profile_given given = {.name = "x", .rank = 2, .dims = {INT64_MAX, INT64_MAX}};
     size_t at = 77;
     (void)state;
@@ -250,6 +250,21 @@ static void example_of_shape_tensors(void **state)
         check_text(SHAPE_MODEL("8", INPUT1("TYPE_FP32", "[1]", "true"), ""), shapes, SHAPES, roles),
         "unexpected datatype TYPE_FP32 in model configuration for shape input 'input1', "
         "expecting TYPE_INT32 or TYPE_INT64 for m");
+}
+
+/* A plan may leave the number of values open; a configuration may not. */
+static void open_shape_tensor(void **state)
+{
+    static const struct trt_tensor open[] = {
+        {"input0", TRITONSERVER_TYPE_FP32, true, false, true, 1, {-1}},
+        {"input1", TRITONSERVER_TYPE_INT32, true, true, true, 1, {-1}},
+        {"output0", TRITONSERVER_TYPE_FP32, false, false, true, 1, {-1}},
+    };
+    struct check_role roles[SHAPES];
+    (void)state;
+    assert_says(
+        check_text(SHAPE_MODEL("0", INPUT1("TYPE_INT32", "[-1]", "true"), ""), open, SHAPES, roles),
+        "shape expected by framework [-1] doesn't match model configuration shape [-1]");
 }
 
 /* MC-76, PB-37, PB-47: what is marked as a shape tensor has to be one, and what is one has to be
@@ -514,6 +529,7 @@ int main(void)
         cmocka_unit_test(profile_of_the_plan),
         cmocka_unit_test_setup(most_rows_of_a_profile, set_up),
         cmocka_unit_test(example_of_shape_tensors),
+        cmocka_unit_test(open_shape_tensor),
         cmocka_unit_test(marks_of_shape_tensors),
         cmocka_unit_test(names_types_and_shapes),
         cmocka_unit_test(controls_and_states),
