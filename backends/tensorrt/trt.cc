@@ -41,7 +41,16 @@ struct trt_context {
 namespace
 {
 
-thread_local std::string last_error;
+/* What TensorRT said was wrong since the thread last asked it for something. */
+thread_local std::string complaints;
+
+const size_t MOST_COMPLAINTS = 1000;
+
+void complain(const char *text)
+{
+    if (complaints.size() < MOST_COMPLAINTS)
+        complaints += (complaints.empty() ? "" : "; ") + std::string(text);
+}
 
 /* One for all of TensorRT's objects, for as long as the process lives. */
 class logger : public nv::ILogger
@@ -49,7 +58,7 @@ class logger : public nv::ILogger
     void log(Severity severity, const char *text) noexcept override
     {
         if (severity == Severity::kINTERNAL_ERROR || severity == Severity::kERROR)
-            last_error = text;
+            complain(text);
         TRITONSERVER_LogLevel level = TRITONSERVER_LOG_ERROR;
         if (severity == Severity::kWARNING)
             level = TRITONSERVER_LOG_WARN;
@@ -110,8 +119,8 @@ TRITONSERVER_Error *error(TRITONSERVER_Error_Code code, const std::string &text)
 /* TensorRT says what was wrong only in its log. */
 TRITONSERVER_Error *failed(const std::string &trying)
 {
-    std::string text = trying + ": " + (last_error.empty() ? "no reason was given" : last_error);
-    last_error.clear();
+    std::string text = trying + ": " + (complaints.empty() ? "no reason was given" : complaints);
+    complaints.clear();
     return error(TRITONSERVER_ERROR_INTERNAL, text);
 }
 
@@ -277,10 +286,12 @@ TRITONSERVER_Error *trt_load(const void *plan, size_t size, int64_t dla, bool ho
     return guarded([&]() -> TRITONSERVER_Error * {
         std::lock_guard<std::mutex> alone(making);
         auto made = std::make_unique<trt_engine>();
-        made->runtime.reset(
-            static_cast<nv::IRuntime *>(create_runtime(&log_of_server, NV_TENSORRT_VERSION)));
-        if (!made->runtime)
+        complaints.clear();
+        void *runtime = create_runtime(&log_of_server, NV_TENSORRT_VERSION);
+        /* Where CUDA cannot begin, 10.16 says so and returns an address that is none. */
+        if (!runtime || !complaints.empty())
             return failed("unable to create TensorRT runtime");
+        made->runtime.reset(static_cast<nv::IRuntime *>(runtime));
         if (host_code)
             made->runtime->setEngineHostCodeAllowed(true);
         TRITONSERVER_Error *err = set_core(*made->runtime, dla);
@@ -346,6 +357,7 @@ TRITONSERVER_Error *trt_context_new(trt_engine *engine, int32_t profile, bool gr
     return guarded([&]() -> TRITONSERVER_Error * {
         std::lock_guard<std::mutex> alone(making);
         auto made = std::make_unique<trt_context>();
+        complaints.clear();
         made->of = engine;
         made->askers.resize(engine->tensors.size());
         made->context.reset(engine->engine->createExecutionContext(
@@ -419,6 +431,7 @@ TRITONSERVER_Error *trt_ask_output(trt_context *context, size_t tensor, trt_room
 
 TRITONSERVER_Error *trt_run(trt_context *context, void *stream)
 {
+    complaints.clear();
     return context->context->enqueueV3(static_cast<cudaStream_t>(stream))
                ? nullptr
                : failed("unable to enqueue for inference");

@@ -40,6 +40,7 @@ NOT_RUN = {
         "skopeo copy": "wants a registry and Docker: tests/54_deploy reads the image by umoci",
         "helm install": "wants a cluster: tests/54_deploy renders these values and checks what comes out",
     },
+    "gpu": {"cmake --preset release": "wants TensorRT's headers, which are NVIDIA's to give"},
     "logs": {"nereid 0.1.0 crashed": "what a crash says, not a command"},
     "network": {"grpcurl -plaintext": "no package of Debian has it: tests/40_e2e/test_reflection.py asks the same calls"},
     "openvino": {"make run": "builds: tests/52_backends serves the models"},
