@@ -30,7 +30,7 @@ input [ { name: "ASK" data_type: TYPE_STRING dims: [ 1 ] }, { name: "X" data_typ
 output [ { name: "OUT" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "TOLD" data_type: TYPE_STRING dims: [ 1 ] } ]
 instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]
 """
-FORCED = 'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "no" } }\n'
+GPU_INPUTS = 'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "no" } }\n'
 STEPS = """platform: "ensemble"
 input [ { name: "ASK" data_type: TYPE_STRING dims: [ 1 ] }, { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
 output [ { name: "OUT" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "TOLD" data_type: TYPE_STRING dims: [ 1 ] } ]
@@ -49,7 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     source = Path(__file__).with_name("python_model.py").read_text()
     for library in LIBRARIES:
         parameter = f'parameters {{ key: "LIBRARY" value {{ string_value: "{library}" }} }}\n'
-        folder = repository.model(library, f'name: "{library}"\n{CONFIG}{parameter}{FORCED}')
+        folder = repository.model(library, f'name: "{library}"\n{CONFIG}{parameter}{GPU_INPUTS}')
         (folder / "1" / "model.py").write_text(source)
         repository.model(f"{library}_steps", f'name: "{library}_steps"\n{STEPS.replace("LIBRARY", library)}')
     models.add(repository, "double", models.Double(), models.tensors("input", x="FP32 [ -1 ]") + models.tensors("output", doubled__0="FP32 [ -1 ]"))
