@@ -46,7 +46,10 @@ NOT_RUN = {
     "openvino": {"make run": "builds: tests/52_backends serves the models"},
     "python": {"tools/setup.sh python": "fetches and compiles the other python backend: tests/47_python uses it"},
     "python-package": {"make wheel": "builds: tests/53_package installs the wheel, and test_page.py there runs the examples"},
-    "pytorch": {"make run": "builds: tests/52_backends serves the models"},
+    "pytorch": {
+        "make run": "builds: tests/52_backends serves the models",
+        "tools/setup.sh run": "wants a PyTorch with CUDA: tests/75_gpu on a machine with a GPU",
+    },
     "README": {
         "make run": "builds and serves until Ctrl-C",
         "curl -s localhost:8000/v2/models/digits/infer": "run by the test below",
