@@ -11,6 +11,7 @@
 struct staged {
     struct staged *next;
     void *memory;
+    uint64_t size;
 };
 
 struct bcuda {
@@ -165,8 +166,15 @@ TRITONSERVER_Error *bcuda_open_on(TRITONBACKEND_Model *model, int32_t device,
     if (absence)
         return berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "CUDA's driver cannot be used: %s",
                         absence);
-    *ret = take_kept(device, priority);
-    return *ret ? NULL : bcuda_make(model, device, priority, ret);
+    struct bcuda *c = take_kept(device, priority);
+    if (!c)
+        return bcuda_make(model, device, priority, ret);
+    TRITONSERVER_Error *err = find_manager(model, c); /* it may have been another server's */
+    if (err)
+        bcuda_close(c);
+    else
+        *ret = c;
+    return err;
 }
 
 TRITONSERVER_Error *bcuda_open(TRITONBACKEND_ModelInstance *instance, struct bcuda **ret)
@@ -191,9 +199,13 @@ void bcuda_close(struct bcuda *c)
 
 void bcuda_end(void)
 {
-    while (kept) {
-        struct bcuda *c = kept;
-        kept = c->next;
+    pthread_mutex_lock(&kept_lock);
+    struct bcuda *all = kept;
+    kept = NULL;
+    pthread_mutex_unlock(&kept_lock);
+    while (all) {
+        struct bcuda *c = all;
+        all = c->next;
         bcuda_destroy(c);
     }
 }
@@ -278,15 +290,37 @@ TRITONSERVER_Error *bcuda_stage(struct bcuda *c, uint64_t size, void **ret)
         free(s);
         return err;
     }
+    s->size = size;
     s->next = c->staged;
     c->staged = s;
     *ret = s->memory;
     return NULL;
 }
 
-TRITONSERVER_Error *bcuda_wait(struct bcuda *c)
+TRITONSERVER_Error *bcuda_pass(struct bcuda *c, void *to, const void *from, uint64_t size)
+{
+    void *between = NULL;
+    for (struct staged *s = c->staged; s && !between; s = s->next)
+        between = s->size >= size ? s->memory : NULL;
+    TRITONSERVER_Error *err = between ? NULL : bcuda_stage(c, size, &between);
+    if (!err)
+        err = bcuda_copy(c, between, from, size);
+    return err ? err : bcuda_copy(c, to, between, size);
+}
+
+/* As bcuda_enter, and a second time if it fails: what is queued shall not outlive its wait. */
+static TRITONSERVER_Error *enter_to_wait(struct bcuda *c)
 {
     TRITONSERVER_Error *err = bcuda_enter(c);
+    if (!err)
+        return NULL;
+    berr_drop(err);
+    return bcuda_enter(c);
+}
+
+TRITONSERVER_Error *bcuda_wait(struct bcuda *c)
+{
+    TRITONSERVER_Error *err = enter_to_wait(c);
     if (err)
         return err; /* what was staged may still be in use */
     err = checked(c, driver.stream_sync(c->stream), "cuStreamSynchronize");

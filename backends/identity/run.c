@@ -81,15 +81,8 @@ static TRITONSERVER_Error *transfer(struct bcuda *cuda, struct place to, const v
         memmove(to.data, from, size);
         return NULL;
     }
-    void *between = to.data;
-    TRITONSERVER_Error *err = NULL;
-    if (!to.on_gpu && !from_gpu)
-        err = bcuda_stage(cuda, size, &between);
-    if (!err)
-        err = bcuda_copy(cuda, between, from, size);
-    if (!err && between != to.data)
-        err = bcuda_copy(cuda, to.data, between, size);
-    return err;
+    return to.on_gpu || from_gpu ? bcuda_copy(cuda, to.data, from, size)
+                                 : bcuda_pass(cuda, to.data, from, size);
 }
 
 /* Copies the pieces of an input, one after the other. */

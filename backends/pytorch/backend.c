@@ -12,7 +12,9 @@ TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runt
 {
     (void)backend;
     (void)ret_runtime;
-    libtorch_prepare();
+    bool has_driver = libtorch_prepare();
+    if (has_driver && libtorch_gpu_absence())
+        options_say("the backend 'pytorch' runs models on CPU: %s", libtorch_gpu_absence());
     options_begin();
     return NULL;
 }

@@ -276,7 +276,8 @@ std::string open_cuda()
         return dlerror();
     if (!dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL))
         return std::string("PyTorch's part for CUDA is not here: ") + dlerror();
-    std::string none = "PyTorch finds no GPU";
+    std::string none =
+        "PyTorch " TORCH_VERSION " finds no GPU; its CUDA may be newer than the driver's";
     TRITONSERVER_Error *err = guarded("", [&] {
         if (at::globalContext().hasCUDA() && c10::impl::VirtualGuardImpl(at::kCUDA).deviceCount())
             none = "";
@@ -329,12 +330,13 @@ bool libtorch_has_type(TRITONSERVER_DataType datatype)
     return type_of(datatype).has_value();
 }
 
-void libtorch_prepare(void)
+bool libtorch_prepare(void)
 {
     /* Packages compare shapes and types with what they were compiled for only if this is set.
      * Without it they would read beyond tensors that are too small. */
     setenv("AOTI_RUNTIME_CHECK_INPUTS", "1", 1);
     gpu_absence = open_cuda();
+    return dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr;
 }
 
 const char *libtorch_gpu_absence(void)
@@ -460,8 +462,12 @@ TRITONSERVER_Error *libtorch_call_tensor(libtorch_call *call, size_t argument, c
     return guarded("PyTorch execute failure: ", [&] {
         c10::OptionalStreamGuard on(call->stream);
         const at::Device device = on_gpu ? call->of->device : at::Device(at::kCPU);
-        at::Tensor tensor = at::from_blob(const_cast<void *>(data), at::IntArrayRef(shape, rank),
-                                          at::TensorOptions(*type_of(datatype)).device(device));
+        const at::IntArrayRef dims(shape, rank);
+        const at::TensorOptions options = at::TensorOptions(*type_of(datatype)).device(device);
+        /* On a GPU, PyTorch asks whose memory it is, which no memory has no answer to. */
+        at::Tensor tensor = c10::multiply_integers(dims)
+                                ? at::from_blob(const_cast<void *>(data), dims, options)
+                                : at::empty(dims, options);
         if (!call->of->lends)
             tensor = tensor.clone();
         c10::IValue &slot = call->arguments[argument];

@@ -65,8 +65,9 @@ bool libtorch_has_type(TRITONSERVER_DataType datatype);
 enum { LIBTORCH_CPU = -1 }; /* the device of what is not on a GPU */
 
 /* libtorch_prepare - set what PyTorch reads from the environment, and open its part for CUDA if
- * there is a GPU; once, before all else. */
-void libtorch_prepare(void);
+ * there is a GPU; once, before all else.
+ * returns  true if the machine has CUDA's driver */
+bool libtorch_prepare(void);
 
 /* libtorch_gpu_absence - why models cannot be on GPUs; NULL = they can. */
 const char *libtorch_gpu_absence(void);

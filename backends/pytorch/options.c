@@ -19,7 +19,7 @@ static struct threads inter = {.parameter = "INTER_OP_THREAD_COUNT"};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t settled = PTHREAD_ONCE_INIT;
 
-__attribute__((format(printf, 1, 2))) static void pytorch_options_say(const char *fmt, ...)
+void options_say(const char *fmt, ...)
 {
     char text[512];
     va_list args;
@@ -87,7 +87,7 @@ static TRITONSERVER_Error *pytorch_options_read_threads(const char *model, yyjso
     if (err || count <= 0)
         return err;
     if (!pytorch_options_set(threads, (int)count))
-        pytorch_options_say(
+        options_say(
             "model '%s': %s %lld has no effect, since it counts for all models and was settled "
             "before",
             model, threads->parameter, (long long)count);
@@ -101,8 +101,7 @@ static TRITONSERVER_Error *read_without_cudnn(const char *model, yyjson_val *con
     TRITONSERVER_Error *err =
         pytorch_options_read_bool(model, config, "DISABLE_CUDNN", &value, &given);
     if (!err && given && libtorch_gpu_absence())
-        pytorch_options_say("model '%s': DISABLE_CUDNN has no effect, since models run on CPU",
-                            model);
+        options_say("model '%s': DISABLE_CUDNN has no effect, since models run on CPU", model);
     else if (!err && value)
         libtorch_without_cudnn();
     return err;
@@ -115,9 +114,9 @@ static TRITONSERVER_Error *read_empties_cache(const char *model, yyjson_val *con
     TRITONSERVER_Error *err =
         pytorch_options_read_bool(model, config, "ENABLE_CACHE_CLEANING", &value, &given);
     if (!err && given && (libtorch_gpu_absence() || !libtorch_empty_cache()))
-        pytorch_options_say("model '%s': ENABLE_CACHE_CLEANING has no effect, since %s", model,
-                            libtorch_gpu_absence() ? "models run on CPU"
-                                                   : "this version of PyTorch cannot be asked to");
+        options_say("model '%s': ENABLE_CACHE_CLEANING has no effect, since %s", model,
+                    libtorch_gpu_absence() ? "models run on CPU"
+                                           : "this version of PyTorch cannot be asked to");
     *ret_empties = value && !libtorch_gpu_absence();
     return err;
 }
@@ -128,9 +127,9 @@ static TRITONSERVER_Error *read_without_effect(const char *model, yyjson_val *co
     TRITONSERVER_Error *err =
         pytorch_options_read_bool(model, config, "ENABLE_NVFUSER", &value, &given);
     if (!err && given)
-        pytorch_options_say("model '%s': ENABLE_NVFUSER has no effect, since PyTorch has no such "
-                            "fuser any more",
-                            model);
+        options_say("model '%s': ENABLE_NVFUSER has no effect, since PyTorch has no such "
+                    "fuser any more",
+                    model);
     return err;
 }
 

@@ -1,6 +1,7 @@
 #include "plugin/custom_run.h"
 
 #include "base/arena.h"
+#include "infer/on_host.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "infer/stats.h"
@@ -21,7 +22,7 @@ struct custom_request {
     struct request *request;
     struct response *response;
     uint32_t *next_piece; /* per input */
-    struct err *error;    /* why an output could not be made; owned */
+    struct err *error;    /* why a tensor could not be had; owned */
 };
 
 static CustomMemoryType memory_type(enum buf_memory memory)
@@ -41,13 +42,13 @@ static bool next_input_v2(void *context, const char *name, const void **content,
                           uint64_t *content_byte_size, CustomMemoryType *type, int64_t *device)
 {
     struct custom_request *c = context;
-    const struct request *r = c->request;
+    struct request *r = c->request;
     uint32_t i = 0;
     while (i < r->input_count && strcmp(r->inputs[i].name, name) != 0)
         i++;
     if (i == r->input_count)
         return false;
-    const struct tensor_input *in = &r->inputs[i];
+    struct tensor_input *in = &r->inputs[i];
     *content = NULL;
     *content_byte_size = 0;
     /* Skip pieces without bytes: an empty piece would mean the end of the input. */
@@ -55,7 +56,16 @@ static bool next_input_v2(void *context, const char *name, const void **content,
         c->next_piece[i]++;
     if (c->next_piece[i] == in->piece_count)
         return true;
-    const struct tensor_piece *p = &in->pieces[c->next_piece[i]++];
+    const struct tensor_piece *p = &in->pieces[c->next_piece[i]];
+    if (p->memory == BUF_MEMORY_GPU && *type != CUSTOM_MEMORY_GPU) {
+        struct err *e = on_host_piece(in, in->pieces, c->next_piece[i]);
+        if (e) {
+            err_free(c->error);
+            c->error = e;
+            return false;
+        }
+    }
+    c->next_piece[i]++;
     *content = p->data;
     *content_byte_size = p->size;
     *type = memory_type(p->memory);

@@ -289,6 +289,33 @@ static void test_a_pool_that_is_spent(void **state)
     run("gpu", false, false, TRITONSERVER_MEMORY_CPU);
 }
 
+static TRITONSERVER_Server *one_more_server(void)
+{
+    TRITONSERVER_ServerOptions *o = host_options(repository.path, "backends");
+    HOST_OK(TRITONSERVER_ServerOptionsSetModelControlMode(o, TRITONSERVER_MODEL_CONTROL_EXPLICIT));
+    TRITONSERVER_Server *more = host_server(o);
+    HOST_OK(TRITONSERVER_ServerLoadModel(more, "gpu"));
+    return more;
+}
+
+/* Servers of a program share a backend's library, and what it keeps for the next that opens a
+ * GPU: none of that ends with the server that it was made for. */
+static void test_one_server_ends_before_another(void **state)
+{
+    (void)state;
+    TRITONSERVER_Server *usual = server;
+    for (int i = 0; i < 5; i++) {
+        TRITONSERVER_Server *first = one_more_server();
+        HOST_OK(TRITONSERVER_ServerUnloadModel(first, "gpu"));
+        server = one_more_server();
+        HOST_OK(TRITONSERVER_ServerDelete(first));
+        run("gpu", false, false, TRITONSERVER_MEMORY_CPU);
+        HOST_OK(TRITONSERVER_ServerDelete(server));
+    }
+    server = usual;
+    run("gpu", false, false, TRITONSERVER_MEMORY_CPU);
+}
+
 static void test_inputs_on_no_gpu(void **state)
 {
     (void)state;
@@ -314,6 +341,7 @@ int main(void)
         cmocka_unit_test(test_strings),
         cmocka_unit_test(test_a_gpu_that_fails),
         cmocka_unit_test(test_a_pool_that_is_spent),
+        cmocka_unit_test(test_one_server_ends_before_another),
         cmocka_unit_test(test_inputs_on_no_gpu),
     };
     return cmocka_run_group_tests(tests, open_server, close_server);

@@ -1,7 +1,9 @@
 """Models on GPUs, with a stand-in for CUDA's driver (tests/cuda): where instances are put, and tensors that go there and back. On a
 machine without a GPU, both servers are asked."""
 
+import contextlib
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,10 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from conftest import BOTH
-from harness import gpus, paths, rawhttp
+from harness import cuda, gpus, paths, rawhttp, regions
 from harness.cases import claims
 from harness.gpus import Gpus
+from harness.process import ServerFailed
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
 from tritonclient.utils import InferenceServerException
@@ -285,6 +288,67 @@ def test_a_gpu_that_fails_within_a_batch(call: str, rows: Path, repository: Repo
             assert isinstance(each, str) or (each == expected).all()
         again = ask_rows(server, FIRST, SECOND)
         assert (again[0] == FIRST).all() and (again[1] == SECOND).all()
+    devices.left_nothing()
+
+
+def test_a_batch_takes_turns_in_the_pool(repository: Repository, tmp_path: Path) -> None:
+    """Whether a request fits into the pool does not depend on who shares its batch."""
+    batches = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 600000000 }"
+    repository.identity("m", max_batch_size=8, extra=f"instance_group [ {{ kind: KIND_GPU gpus: [ 0 ] }} ]\n{batches}")
+    devices = Gpus(tmp_path)
+    x = np.arange(1 << 18, dtype=np.float32).reshape(1, -1)
+    with Nereid(repository.path, {"cuda-memory-pool-byte-size": "0:2097152"}, env=devices.env) as server, ThreadPoolExecutor(8) as pool:
+
+        def one(number: int) -> bool:
+            given = grpcclient.InferInput("INPUT0", list(x.shape), "FP32")
+            given.set_data_from_numpy(x + number)
+            with grpcclient.InferenceServerClient(server.grpc) as client:
+                return bool((client.infer("m", [given]).as_numpy("OUTPUT0") == x + number).all())
+
+        assert all(pool.map(one, range(8)))
+    devices.left_nothing()
+
+
+@pytest.mark.parametrize("number", range(1, 9))
+def test_a_context_that_cannot_be_entered_once(number: int, repository: Repository, tmp_path: Path) -> None:
+    """Nothing that is queued outlives the answer: the memory of a client that it reads and writes may be gone then."""
+    repository.identity("m", extra="instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]")
+    devices = Gpus(tmp_path, fail=f"cuCtxPushCurrent_v2:{number}=201")
+    server = Nereid(repository.path, {"allow-client-shm": "true"}, env=devices.env, wait_ready=False).start()
+    try:
+        server.wait_until_ready(60)
+    except ServerFailed:  # while the instance is made
+        assert "CUDA_ERROR_INVALID_CONTEXT" in server.process.log()
+        server.process.ends(1)
+        server.kill()
+        return
+    memory = regions.Memory(1 << 16, bytes(range(256)) * 256)
+    assert regions.register(server, "r", memory.key, 1 << 16).status == 200
+    asked = regions.body([2048], regions.part("r", 8192), regions.part("r", 8192, 16384))
+    answer = rawhttp.post(server.http, "/v2/models/m/infer", asked)
+    assert answer.status == 200 or "CUDA_ERROR_INVALID_CONTEXT" in answer.json()["error"]
+    assert regions.unregister(server, "r").status == 200
+    memory.close()
+    with contextlib.suppress(InferenceServerException):  # the call may be one of these
+        numbers(server, "m")
+    numbers(server, "m")
+    server.stop()
+    devices.left_nothing()
+
+
+def test_custom_libraries_get_the_host(repository: Repository, tmp_path: Path) -> None:
+    """They ask for the memory of the host, and a client's tensors on a GPU are brought there."""
+    named = {way: "".join(f'{way} [ {{ name: "{way.upper()}{i}" data_type: TYPE_INT32 dims: [ -1 ] }} ]\n' for i in range(count)) for way, count in (("input", 2), ("output", 3))}
+    folder = repository.model("m", f'name: "m"\nplatform: "custom"\n{named["input"]}{named["output"]}')
+    shutil.copy(paths.need(paths.BUILD / "tests" / "custom" / "libaddsub.so"), folder / "1" / "libcustom.so")
+    devices = Gpus(tmp_path)
+    with Nereid(repository.path, {"allow-client-shm": "true"}, env=devices.env) as server, cuda.Client(devices) as client:
+        memory = client.memory(4096, np.arange(4, dtype=np.int32).tobytes())
+        assert cuda.register(server, "r", memory).status == 200
+        inputs = [{"name": f"INPUT{i}", "datatype": "INT32", "shape": [4], "parameters": regions.part("r", 16)} for i in (0, 1)]
+        answer = rawhttp.post(server.http, "/v2/models/m/infer", {"inputs": inputs})
+        assert answer.status == 200, answer.body
+        assert answer.json()["outputs"][0]["data"] == [0, 2, 4, 6]
     devices.left_nothing()
 
 

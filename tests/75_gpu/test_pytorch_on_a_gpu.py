@@ -138,6 +138,11 @@ def test_two_instances(server: Server, oracle: dict[str, Any]) -> None:
             pass
 
 
+@pytest.mark.parametrize("protocol", CLIENTS)
+def test_no_elements(server: Server, protocol: str) -> None:
+    assert asker(CLIENTS[protocol], server, "double", {"x": np.zeros(0, np.float32)}, "doubled__0")().shape == (0,)
+
+
 def test_results_on_the_host(server: Server) -> None:
     given = np.arange(5, dtype=np.float32)
     for wanted, more in (("near__0", 1), ("far__1", 2)):
