@@ -129,7 +129,7 @@ static struct err *spent(size_t at, uint64_t bytes)
 {
     mutex_lock(&lock);
     uint64_t limit = pool_at(at)->limit;
-    uint64_t used = pools[at].used;
+    uint64_t used = pools[at].used + pools[at].making;
     mutex_unlock(&lock);
     return err_busy("no %" PRIu64 " bytes on GPU %zu: its pool has %" PRIu64
                     " bytes, of which %" PRIu64

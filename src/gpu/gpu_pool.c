@@ -50,8 +50,17 @@ static struct gpu_pool_block *pop(struct gpu_pool_block **list)
     return b;
 }
 
+/* Kept blocks do not count: they can be dropped. */
+static bool has_room(const struct gpu_pool *p, uint64_t size)
+{
+    uint64_t spoken_for = p->used + p->making;
+    return spoken_for <= p->limit && size <= p->limit - spoken_for;
+}
+
 void *gpu_pool_take(struct gpu_pool *p, uint64_t size)
 {
+    if (!has_room(p, size))
+        return NULL;
     struct gpu_pool_block *b = pop(&p->kept[gpu_pool_class_of(size)]);
     if (!b)
         return NULL;
@@ -61,14 +70,16 @@ void *gpu_pool_take(struct gpu_pool *p, uint64_t size)
 
 bool gpu_pool_reserve(struct gpu_pool *p, uint64_t size)
 {
-    if (p->limit < p->used || size > p->limit - p->used)
+    if (!has_room(p, size))
         return false;
+    p->making += size;
     p->held += size;
     return true;
 }
 
 void gpu_pool_unreserve(struct gpu_pool *p, uint64_t size)
 {
+    p->making -= size;
     p->held -= size;
 }
 
@@ -77,6 +88,7 @@ void gpu_pool_add(struct gpu_pool *p, void *block, uint64_t size)
     struct gpu_pool_block *b = MEM_NEW(struct gpu_pool_block);
     b->address = block;
     b->size = size;
+    p->making -= size;
     hand_out(p, b);
 }
 

@@ -13,9 +13,10 @@
 struct gpu_pool_block;
 
 struct gpu_pool {
-    uint64_t limit; /* the most that `held` may be */
-    uint64_t held;  /* bytes of all blocks, and of those that are being made */
-    uint64_t used;  /* bytes of blocks that are handed out */
+    uint64_t limit;  /* the most that `held` may be */
+    uint64_t held;   /* bytes of all blocks, and of those that are being made */
+    uint64_t used;   /* bytes of blocks that are handed out */
+    uint64_t making; /* bytes of blocks that are reserved and neither added nor unreserved yet */
     struct gpu_pool_block *kept[GPU_POOL_CLASSES];
     struct gpu_pool_block *taken[GPU_POOL_BUCKETS]; /* by address */
 };
@@ -23,7 +24,8 @@ struct gpu_pool {
 /* gpu_pool_size - the size of the block for so many bytes; 0 = too many for any pool. */
 uint64_t gpu_pool_size(uint64_t bytes);
 
-/* gpu_pool_take - hand out a kept block of this size (of gpu_pool_size); NULL if none is kept. */
+/* gpu_pool_take - hand out a kept block of this size (of gpu_pool_size); NULL if none is kept, or
+ * those that are being made need its room. */
 void *gpu_pool_take(struct gpu_pool *p, uint64_t size);
 
 /* gpu_pool_reserve - count a new block of this size. False if that exceeds the limit even without

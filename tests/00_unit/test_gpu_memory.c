@@ -106,6 +106,32 @@ static void test_pool_keeps(void **state)
     assert_int_equal(p.used, 0);
 }
 
+/* Several ask at once: what is being made counts, for who asks for a new block and for who takes a
+ * kept one. */
+static void test_pool_counts_what_is_being_made(void **state)
+{
+    (void)state;
+    struct gpu_pool p = {.limit = 4096};
+    assert_true(gpu_pool_reserve(&p, 3072));
+    assert_false(gpu_pool_reserve(&p, 2048));
+    assert_true(gpu_pool_reserve(&p, 1024));
+    assert_false(gpu_pool_reserve(&p, 512));
+    assert_int_equal(p.held, 4096);
+    gpu_pool_unreserve(&p, 1024);
+    gpu_pool_add(&p, number(1), 3072);
+    assert_int_equal(p.used, 3072);
+    assert_int_equal(p.making, 0);
+    assert_true(gpu_pool_reserve(&p, 1024));
+    gpu_pool_unreserve(&p, 1024);
+    assert_true(gpu_pool_give(&p, number(1)));
+    assert_true(gpu_pool_reserve(&p, 2048)); /* the kept block has to go, so nobody gets it */
+    assert_null(gpu_pool_take(&p, 3072));
+    assert_ptr_equal(gpu_pool_drop(&p), number(1));
+    assert_int_equal(p.held, 2048);
+    gpu_pool_unreserve(&p, 2048);
+    assert_int_equal(p.held, 0);
+}
+
 /* Against a list: whatever is asked for and given back, sums and addresses stay right. */
 static void test_pool_at_random(void **state)
 {
@@ -361,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT(test_sizes),
         UNIT(test_pool_keeps),
+        UNIT(test_pool_counts_what_is_being_made),
         UNIT(test_pool_at_random),
         HERE(test_memory_is_kept),
         HERE(test_limits),
