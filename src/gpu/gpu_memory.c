@@ -9,6 +9,7 @@
 #include "os/mutex.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PINNED GPU_MAX /* the pool behind those of the GPUs */
@@ -125,30 +126,34 @@ static void trim(size_t at, bool all)
     }
 }
 
-static struct err *spent(size_t at, uint64_t bytes)
+/* The size of the block is 0 if no pool has one for so many bytes. */
+static struct err *spent(size_t at, uint64_t bytes, uint64_t size)
 {
+    char block[64] = "";
+    if (size > bytes)
+        snprintf(block, sizeof(block), ", which take a block of %" PRIu64 ",", size);
     mutex_lock(&lock);
     uint64_t limit = pool_at(at)->limit;
     uint64_t used = pools[at].used + pools[at].making;
     mutex_unlock(&lock);
-    return err_busy("no %" PRIu64 " bytes on GPU %zu: its pool has %" PRIu64
+    return err_busy("no %" PRIu64 " bytes%s on GPU %zu: its pool has %" PRIu64
                     " bytes, of which %" PRIu64
                     " are in use; --cuda-memory-pool-byte-size=%zu:<bytes> sets its size",
-                    bytes, at, limit, used, at);
+                    bytes, block, at, limit, used, at);
 }
 
 static struct err *pool_alloc(size_t at, uint64_t bytes, void **ret)
 {
     uint64_t size = gpu_pool_size(bytes);
     if (!size)
-        return spent(at, bytes);
+        return spent(at, bytes, size);
     mutex_lock(&lock);
     struct gpu_pool *p = pool_at(at);
     void *block = gpu_pool_take(p, size);
     bool room = block || gpu_pool_reserve(p, size);
     mutex_unlock(&lock);
     if (!room)
-        return spent(at, bytes);
+        return spent(at, bytes, size);
     if (!block) {
         trim(at, false);
         struct err *e = make_block(at, size, &block);

@@ -200,6 +200,10 @@ static void test_limits(void **state)
     unit_fails(gpu_memory_alloc(0, 512 * KIB, &b), STATUS_UNAVAILABLE,
                "its pool has 1048576 bytes, of which 786432 are in use; "
                "--cuda-memory-pool-byte-size=0:<bytes>");
+    unit_fails(gpu_memory_alloc(0, 500 * KIB, &b), STATUS_UNAVAILABLE,
+               "no 512000 bytes, which take a block of 524288, on GPU 0: its pool has 1048576");
+    unit_fails(gpu_memory_alloc(0, UINT64_MAX, &b), STATUS_UNAVAILABLE,
+               "no 18446744073709551615 bytes on GPU 0: its pool has 1048576");
     unit_succeeds(gpu_memory_alloc(1, 512 * KIB, &b)); /* another GPU has a pool of its own */
     unit_succeeds(gpu_memory_free(0, a));
     unit_succeeds(gpu_memory_alloc(0, 512 * KIB, &a)); /* the kept block makes room */
