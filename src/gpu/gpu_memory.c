@@ -54,6 +54,24 @@ void gpu_memory_limit_pinned(uint64_t bytes)
     gpu_memory_set_limit(PINNED, bytes);
 }
 
+static uint64_t limit_at(size_t at)
+{
+    mutex_lock(&lock);
+    uint64_t bytes = pool_at(at)->limit;
+    mutex_unlock(&lock);
+    return bytes;
+}
+
+uint64_t gpu_memory_limit_of(int64_t id)
+{
+    return id >= 0 && id < GPU_MAX ? limit_at((size_t)id) : 0;
+}
+
+uint64_t gpu_memory_pinned_limit(void)
+{
+    return limit_at(PINNED);
+}
+
 void gpu_memory_limit_loads(int64_t id, double fraction)
 {
     if (id < 0 || id >= GPU_MAX)

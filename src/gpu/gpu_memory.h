@@ -17,6 +17,11 @@ struct buf;
 void gpu_memory_limit(int64_t id, uint64_t bytes);
 void gpu_memory_limit_pinned(uint64_t bytes);
 
+/* gpu_memory_limit_of - the size of a GPU's pool; 0 if there can be no such GPU.
+ * gpu_memory_pinned_limit - of the pool of pinned memory. */
+uint64_t gpu_memory_limit_of(int64_t id);
+uint64_t gpu_memory_pinned_limit(void);
+
 /* gpu_memory_limit_loads - the share of a GPU's memory, whoever uses it, above which no model is
  *                          loaded there.
  * gpu_memory_allows - true if not more is in use now. */

@@ -3,6 +3,8 @@
 #include "base/budget.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "gpu/gpu.h"
+#include "gpu/gpu_memory.h"
 #include "infer/request.h"
 #include "model/config.h"
 #include "os/files/beside.h"
@@ -47,6 +49,14 @@ static bool is_for(const struct backend_setting *s, const struct Inference__Mode
            (*proto->runtime && strcmp(s->backend, "python") == 0);
 }
 
+/* The process has pools of its own, of the sizes that the server's have. */
+static void put_pools(struct strbuf *sb)
+{
+    isolate_wire_put(sb, gpu_memory_pinned_limit());
+    for (int64_t id = 0; id < GPU_MAX; id++)
+        isolate_wire_put(sb, gpu_memory_limit_of(id));
+}
+
 /* Writes what the process needs to know about the server. */
 static void put_hello(struct isolate *iso, const struct backend_registry *r,
                       const struct Inference__ModelConfig *proto)
@@ -59,6 +69,7 @@ static void put_hello(struct isolate *iso, const struct backend_registry *r,
     isolate_wire_put_text(sb, iso->model_dir);
     isolate_wire_put(sb, (uint64_t)iso->version);
     isolate_wire_put(sb, budget_limit());
+    put_pools(sb);
     isolate_wire_put(sb, log.info);
     isolate_wire_put(sb, log.warning);
     isolate_wire_put(sb, log.error);

@@ -230,6 +230,19 @@ def test_steps_of_an_ensemble_stay_on_the_gpu(repository: Repository, tmp_path: 
         assert devices.calls("cuMemcpyAsync") == 2 * (4 + 4)
 
 
+def test_the_pool_of_a_model_in_a_process_of_its_own(repository: Repository, tmp_path: Path) -> None:
+    """It is as large there as the option says; an error says which block the bytes would take."""
+    alone = 'parameters { key: "ISOLATION" value { string_value: "process" } }\n'
+    repository.identity("m", extra=f"instance_group [ {{ kind: KIND_GPU gpus: [ 0 ] }} ]\n{alone}")
+    options: dict[str, str | list[str]] = {"cuda-memory-pool-byte-size": "0:1048576"}
+    with Nereid(repository.path, options, env=Gpus(tmp_path).env) as server:
+        numbers(server, "m")
+        body = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [300_000], "data": [1] * 300_000}]}
+        answer = rawhttp.post(server.http, "/v2/models/m/infer", json.dumps(body).encode())
+        assert answer.status == 503, answer.body
+        assert "no 1200000 bytes, which take a block of 1572864, on GPU 0: its pool has 1048576 bytes" in answer.json()["error"]
+
+
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parts = ("bcuda", "bentry", "berr", "binput", "boutput", "brun", "scratch")

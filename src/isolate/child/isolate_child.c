@@ -4,6 +4,8 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "gpu/gpu.h"
+#include "gpu/gpu_memory.h"
 #include "infer/factory.h"
 #include "infer/stats.h"
 #include "model/config.h"
@@ -62,6 +64,9 @@ static struct err *hello(struct isolate_child *child, struct isolate_wire *w)
     child->model_dir = mem_strdup(isolate_wire_get_text(w));
     child->version = (int64_t)isolate_wire_get(w);
     budget_set_limit(isolate_wire_get(w));
+    gpu_memory_limit_pinned(isolate_wire_get(w));
+    for (int64_t id = 0; id < GPU_MAX; id++)
+        gpu_memory_limit(id, isolate_wire_get(w));
     struct log_settings log = log_get();
     log.info = isolate_wire_get(w) != 0;
     log.warning = isolate_wire_get(w) != 0;
