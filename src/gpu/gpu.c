@@ -1,5 +1,6 @@
 #include "gpu/gpu.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "gpu/gpu_priv.h"
 #include "nereid/cuda_driver.h"
@@ -24,6 +25,8 @@ static struct {
     struct dl *library;
     struct cuda_driver calls;
     char *absence;
+    bool failed; /* the absence is a failure: a driver is there */
+    bool told;   /* the log has the failure */
     struct gpu_list list;
     cuda_device handles[GPU_MAX];           /* by id */
     struct cuda_context *contexts[GPU_MAX]; /* by id; NULL = not retained */
@@ -125,6 +128,7 @@ static struct err *list_devices(void)
         if (suffices(d))
             gpu.list.usable[gpu.list.usable_count++] = i;
     }
+    gpu.failed = e && rc != CUDA_ERROR_NO_DEVICE;
     if (!e && !count)
         e = err_new(STATUS_UNAVAILABLE, "the driver shows no device");
     return e;
@@ -141,6 +145,7 @@ static bool gpu_look_once(void)
     struct err *e =
         gpu_open_library(CUDA_DRIVER_LIBRARY, symbols, sizeof(symbols) / sizeof(symbols[0]),
                          &gpu.calls, &gpu.library);
+    gpu.failed = gpu.library; /* until it shows what it has */
     if (!e)
         e = list_devices();
     if (!e)
@@ -180,7 +185,7 @@ static void gpu_forget(void)
     gpu.absence = NULL;
     gpu.list = (struct gpu_list){0};
     gpu.library = NULL;
-    gpu.looked = false;
+    gpu.looked = gpu.failed = gpu.told = false;
     mutex_unlock(&lock);
 }
 
@@ -204,6 +209,16 @@ const struct gpu_list *gpu_look(void)
     if (found)
         gpu_meter_found(&gpu.list);
     return &gpu.list;
+}
+
+void gpu_tell_failure(void)
+{
+    mutex_lock(&lock);
+    bool tell = gpu.failed && !gpu.told;
+    gpu.told = gpu.told || tell;
+    mutex_unlock(&lock);
+    if (tell)
+        LOG_WARN("no GPU is used: %s", gpu.absence);
 }
 
 const struct gpu_device *gpu_at(int64_t id)

@@ -47,6 +47,10 @@ void gpu_close(void);
  * some ten microseconds once where there is none. Never NULL. */
 const struct gpu_list *gpu_look(void);
 
+/* gpu_tell_failure - for who goes on without GPUs: if a driver is there and fails, a warning in
+ * the log says how, once. Nothing where there is no driver, or no device. After gpu_look. */
+void gpu_tell_failure(void);
+
 /* gpu_at - the device with this id; NULL if there is none. */
 const struct gpu_device *gpu_at(int64_t id);
 

@@ -421,6 +421,20 @@ def test_nobody_looks_for_gpus_unasked(repository: Repository, tmp_path: Path) -
     assert not devices.reports()
 
 
+@pytest.mark.parametrize("fail", ["cuInit:1+=803", "cuDeviceTotalMem_v2:2=803"])
+def test_a_driver_that_fails_is_in_the_log(fail: str, repository: Repository, tmp_path: Path) -> None:
+    """Once, however many models ask: those without a group go to the CPU, and the others are refused in the reference's words."""
+    for name in ("m", "other"):
+        repository.identity(name)
+    repository.identity("gpu", extra="instance_group [ { kind: KIND_GPU } ]")
+    with Nereid(repository.path, EXPLICIT | {"load-model": ["m", "other"]}, env=Gpus(tmp_path, "8.0:64,8.0:64", fail=fail).env) as server:
+        numbers(server, "m")
+        answer = rawhttp.post(server.http, "/v2/repository/models/gpu/load", b"")
+        assert "has kind KIND_GPU but no GPUs are available" in answer.json()["error"]
+        (line,) = [line for line in server.process.log().splitlines() if "no GPU is used: " in line]
+        assert "(803)" in line, line
+
+
 # Without a GPU.
 
 
@@ -469,4 +483,5 @@ def test_a_driver_without_a_device(repository: Repository, tmp_path: Path) -> No
     devices = Gpus(tmp_path, "")
     with Nereid(repository.path, env=devices.env) as server:
         numbers(server, "m")
+        assert "no GPU is used" not in server.process.log()  # nothing fails there
     devices.left_nothing()

@@ -87,6 +87,7 @@ void load_machine(const struct Inference__ModelConfig *proto, const struct attri
     if (!config_groups_ask(proto, ret->wishes, ret->wish_count))
         return;
     const struct gpu_list *gpus = gpu_look();
+    gpu_tell_failure();
     ret->gpus = gpus->usable;
     ret->gpu_count = gpus->usable_count;
     ret->min_compute_capability = gpus->least;
