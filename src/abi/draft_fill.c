@@ -25,22 +25,11 @@ static void fill_params(const struct draft *d, struct request *r)
     }
 }
 
-static void fill_policies(const struct draft_input *in, struct request *r, struct tensor_input *to)
+static void fill_policies(const struct draft_input *in, struct tensor_input *to)
 {
-    for (uint32_t i = in->policy_count; i-- > 0;) {
+    for (uint32_t i = 0; i < in->policy_count; i++) {
         const struct draft_policy *from = &in->policies[i];
-        struct tensor_policy *p = arena_zalloc(&r->arena, sizeof(*p));
-        struct tensor_piece *pieces =
-            arena_alloc(&r->arena, (from->pieces.count + 1u) * sizeof(*pieces));
-        for (uint32_t k = 0; k < from->pieces.count; k++) {
-            pieces[k] = from->pieces.items[k];
-            p->byte_size += pieces[k].size;
-        }
-        p->name = arena_strndup(&r->arena, from->name, strlen(from->name));
-        p->pieces = pieces;
-        p->piece_count = from->pieces.count;
-        p->next = (struct tensor_policy *)(uintptr_t)to->policies;
-        to->policies = p;
+        request_add_policy(to, from->name, from->pieces.items, from->pieces.count);
     }
 }
 
@@ -116,7 +105,7 @@ static struct err *fill_raw(const struct draft *d, struct request *r)
         pieces[count++] = in->pieces.items[i];
     struct tensor_input *to =
         request_add_input(r, io->name, io->name_len, io->datatype, dims, rank, pieces, count);
-    fill_policies(in, r, to);
+    fill_policies(in, to);
     return NULL;
 }
 
@@ -140,7 +129,7 @@ struct err *draft_fill(const struct draft *d, struct request *r)
         struct tensor_input *to =
             request_add_input(r, in->name, strlen(in->name), in->datatype, in->shape, in->rank,
                               in->pieces.items, in->pieces.count);
-        fill_policies(in, r, to);
+        fill_policies(in, to);
     }
     return NULL;
 }

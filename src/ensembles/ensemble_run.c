@@ -199,7 +199,8 @@ static void ensemble_run_add_inputs(struct run *run, struct step_request *c, str
                                                     v->pieces, v->piece_count);
         if (!in)
             continue; /* the request has too many inputs; the missing one is reported below */
-        in->policies = v->policies;
+        for (const struct tensor_policy *p = v->policies; p; p = p->next)
+            request_add_policy(in, p->name, p->pieces, p->piece_count);
         ensemble_value_ref(v);
         c->held[c->held_count++] = v;
         take_sequence(r, c, v, &sequence_known);

@@ -20,7 +20,8 @@ bool on_host_is(const struct tensor_input *in)
 struct err *on_host_piece(struct tensor_input *in, const struct tensor_piece *pieces,
                           uint32_t index)
 {
-    /* the array lies in the request's arena, and nobody else reads it now */
+    /* the array is the request's own, like the copy that it names from now on, and nobody else
+     * reads it now */
     struct tensor_piece *p = (struct tensor_piece *)(uintptr_t)&pieces[index];
     if (p->memory != BUF_MEMORY_GPU)
         return NULL;

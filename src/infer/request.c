@@ -105,6 +105,25 @@ struct tensor_input *request_add_input(struct request *r, const char *name, size
     return in;
 }
 
+void request_add_policy(struct tensor_input *in, const char *name,
+                        const struct tensor_piece *pieces, uint32_t piece_count)
+{
+    struct arena *arena = &in->request->arena;
+    struct tensor_policy *p = arena_zalloc(arena, sizeof(*p));
+    struct tensor_piece *copy = arena_alloc(arena, (piece_count + 1u) * sizeof(*copy));
+    for (uint32_t i = 0; i < piece_count; i++) {
+        copy[i] = pieces[i];
+        p->byte_size += pieces[i].size;
+    }
+    p->name = arena_strndup(arena, name, strlen(name));
+    p->pieces = copy;
+    p->piece_count = piece_count;
+    struct tensor_policy **last = &in->policies;
+    while (*last)
+        last = &(*last)->next;
+    *last = p;
+}
+
 bool request_add_output(struct request *r, const char *name, size_t name_len)
 {
     if (r->output_count == REQUEST_MAX_TENSORS)

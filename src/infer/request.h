@@ -201,6 +201,11 @@ struct tensor_input *request_add_input(struct request *r, const char *name, size
                                        enum datatype datatype, const int64_t *shape, uint32_t rank,
                                        const struct tensor_piece *pieces, uint32_t piece_count);
 
+/* request_add_policy - append the buffers that instances with this host policy read of an input;
+ * name and pieces are copied, the bytes are borrowed until release. */
+void request_add_policy(struct tensor_input *in, const char *name,
+                        const struct tensor_piece *pieces, uint32_t piece_count);
+
 /* request_add_output - ask for an output; its name is copied. Returns false if there are
  * REQUEST_MAX_TENSORS already. request_prepare reports unknown or repeated names. */
 bool request_add_output(struct request *r, const char *name, size_t name_len);

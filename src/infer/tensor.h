@@ -41,7 +41,7 @@ struct tensor_input {
     uint64_t elements;                 /* product of shape; set by request_prepare */
     const struct tensor_piece *pieces; /* in order; usually one */
     uint32_t piece_count;
-    const struct tensor_policy *policies; /* usually NULL */
+    struct tensor_policy *policies; /* usually NULL */
     /* a batch may mix shapes of this input; set by request_prepare */
     bool ragged_ok;
     /* the bytes can change at any time: request_prepare copies those that it checks */

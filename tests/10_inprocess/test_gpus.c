@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAIR(type)                                                       \
-    "backend: \"identity\"\n"                                            \
+#define TENSORS(type)                                                    \
     "input [{ name: \"INPUT0\" data_type: TYPE_" type " dims: [-1] }]\n" \
     "output [{ name: \"OUTPUT0\" data_type: TYPE_" type " dims: [-1] }]\n"
-#define ON_CPU "instance_group [{ count: 1 kind: KIND_CPU }]\n"
-#define ON_GPU "instance_group [{ count: 1 kind: KIND_GPU gpus: [0] }]\n"
+#define PAIR(type) "backend: \"identity\"\n" TENSORS(type)
+#define PLACES     "backend: \"places\"\n" TENSORS("FP32") ON_CPU
+#define ON_CPU     "instance_group [{ count: 1 kind: KIND_CPU }]\n"
+#define ON_GPU     "instance_group [{ count: 1 kind: KIND_GPU gpus: [0] }]\n"
 #define STEP(model, from, to)                            \
     "{ model_name: \"" model "\" model_version: -1 "     \
     "input_map { key: \"INPUT0\" value: \"" from "\" } " \
@@ -26,8 +27,8 @@ static struct cuda_driver cuda;
 static void (*plan)(const char *);
 static long (*count)(const char *);
 static struct cuda_context *context;
-static struct host_repository repository;
-static TRITONSERVER_Server *server;
+static struct host_repository repository, others;
+static TRITONSERVER_Server *server, *other; /* the other has the backends of tests */
 static float numbers[COUNT];
 
 static void done(int result)
@@ -48,6 +49,22 @@ static void open_cuda(void)
     done(cuda.init(0));
     done(cuda.context_retain(&context, 0));
     done(cuda.context_push(context)); /* the program's own; the server leaves it there */
+}
+
+/* Models of tests/10_inprocess/plugins/places.c. */
+static void open_other(void)
+{
+    host_repository_make(&others);
+    host_repository_add(&others, "first", PLACES);
+    host_repository_add(&others, "second", PLACES);
+    host_repository_add(&others, "both",
+                        "platform: \"ensemble\"\n"
+                        "input [{ name: \"INPUT0\" data_type: TYPE_FP32 dims: [-1] }]\n"
+                        "output [{ name: \"A\" data_type: TYPE_FP32 dims: [-1] },\n"
+                        "{ name: \"B\" data_type: TYPE_FP32 dims: [-1] }]\n"
+                        "ensemble_scheduling { step [ " STEP("first", "INPUT0", "A") ", " //
+                        STEP("second", "INPUT0", "B") " ] }\n");
+    other = host_server(host_options(others.path, "tests/backends"));
 }
 
 static int open_server(void **state)
@@ -73,6 +90,7 @@ static int open_server(void **state)
     TRITONSERVER_ServerOptions *o = host_options(repository.path, "backends");
     HOST_OK(TRITONSERVER_ServerOptionsSetCudaMemoryPoolByteSize(o, 0, 1 << 20));
     server = host_server(o);
+    open_other();
     return 0;
 }
 
@@ -81,7 +99,9 @@ static int close_server(void **state)
 {
     (void)state;
     HOST_OK(TRITONSERVER_ServerDelete(server));
+    HOST_OK(TRITONSERVER_ServerDelete(other));
     host_repository_remove(&repository);
+    host_repository_remove(&others);
     struct cuda_context *was;
     done(cuda.context_pop(&was));
     assert_ptr_equal(was, context);
@@ -218,6 +238,29 @@ static void test_steps_of_an_ensemble(void **state)
     run("cuts", true, true, TRITONSERVER_MEMORY_CPU); /* an answer begins on the host */
 }
 
+/* Each step has a copy of its own of what it reads by a host policy: the request that it belongs to
+ * keeps it, and steps end at different times. */
+static void test_steps_that_read_by_policy(void **state)
+{
+    (void)state;
+    struct host_call c;
+    void *memory = put_on_gpu(numbers, BYTES);
+    host_call_make(&c, other, "both");
+    gpu_input(&c, TRITONSERVER_TYPE_FP32, COUNT, memory, BYTES);
+    HOST_OK(TRITONSERVER_InferenceRequestAppendInputDataWithHostPolicy(
+        c.request, "INPUT0", memory, BYTES, TRITONSERVER_MEMORY_GPU, 0, "cpu"));
+    host_call_run(&c, other, NULL);
+    HOST_OK(TRITONSERVER_InferenceResponseError(c.responses[0]));
+    for (uint32_t i = 0; i < 2; i++) {
+        size_t got;
+        const float *output = host_output(c.responses[0], i, &got);
+        assert_int_equal(got, COUNT);
+        assert_memory_equal(output, numbers, BYTES);
+    }
+    host_call_free(&c);
+    gpu_put(memory);
+}
+
 /* Lengths of strings are checked, wherever they lie. */
 static void test_strings(void **state)
 {
@@ -338,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_a_model_on_a_gpu),
         cmocka_unit_test(test_a_model_in_a_process_of_its_own),
         cmocka_unit_test(test_steps_of_an_ensemble),
+        cmocka_unit_test(test_steps_that_read_by_policy),
         cmocka_unit_test(test_strings),
         cmocka_unit_test(test_a_gpu_that_fails),
         cmocka_unit_test(test_a_pool_that_is_spent),
