@@ -39,22 +39,34 @@ static void keep(int64_t id, struct cuda_stream *stream)
     mutex_unlock(&lock);
 }
 
-/* In the context of the GPU. Whatever was queued has ended on return, also with an error. */
-static struct err *copy_on(int64_t id, struct gpu_copy_place to, struct gpu_copy_place from,
-                           uint64_t bytes)
+/* In the context of the GPU: a copy, or zeros where `from` is NULL. Whatever was queued has ended
+ * on return, also with an error. */
+static struct err *write_on(int64_t id, void *to, const void *from, uint64_t bytes)
 {
     const struct cuda_driver *c = gpu_driver();
     struct cuda_stream *s = take_idle(id);
     int rc = s ? CUDA_SUCCESS : c->stream_new(&s, CUDA_STREAM_NON_BLOCKING);
     if (rc)
         return gpu_check(rc, "making a stream of GPU %" PRId64, id);
-    rc = c->copy((uintptr_t)to.data, (uintptr_t)from.data, bytes, s);
+    rc = from ? c->copy((uintptr_t)to, (uintptr_t)from, bytes, s)
+              : c->fill((uintptr_t)to, 0, bytes, s);
     int waited = c->stream_sync(s);
     if (waited)
         (void)c->stream_free(s);
     else
         keep(id, s);
-    return gpu_check(rc ? rc : waited, "copying %" PRIu64 " bytes by GPU %" PRId64, bytes, id);
+    return gpu_check(rc ? rc : waited, "%s %" PRIu64 " bytes by GPU %" PRId64,
+                     from ? "copying" : "clearing", bytes, id);
+}
+
+static struct err *write_by(int64_t id, void *to, const void *from, uint64_t bytes)
+{
+    struct err *e = gpu_enter(id);
+    if (e)
+        return e;
+    e = write_on(id, to, from, bytes);
+    gpu_leave();
+    return e;
 }
 
 struct err *gpu_copy(struct gpu_copy_place to, struct gpu_copy_place from, uint64_t bytes)
@@ -65,13 +77,13 @@ struct err *gpu_copy(struct gpu_copy_place to, struct gpu_copy_place from, uint6
         memcpy(to.data, from.data, bytes);
         return NULL;
     }
-    int64_t id = from.memory == BUF_MEMORY_GPU ? from.device : to.device;
-    struct err *e = gpu_enter(id);
-    if (e)
-        return e;
-    e = copy_on(id, to, from, bytes);
-    gpu_leave();
-    return e;
+    return write_by(from.memory == BUF_MEMORY_GPU ? from.device : to.device, to.data, from.data,
+                    bytes);
+}
+
+struct err *gpu_copy_zeros(int64_t id, void *to, uint64_t bytes)
+{
+    return bytes ? write_by(id, to, NULL, bytes) : NULL;
 }
 
 void gpu_copy_close(void)

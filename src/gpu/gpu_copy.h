@@ -18,6 +18,10 @@ struct gpu_copy_place {
  * errors  those of gpu_enter and gpu_check */
 struct err *gpu_copy(struct gpu_copy_place to, struct gpu_copy_place from, uint64_t bytes);
 
+/* gpu_copy_zeros - clear memory of a GPU; has ended when it returns, like a copy.
+ * errors  those of gpu_copy */
+struct err *gpu_copy_zeros(int64_t id, void *to, uint64_t bytes);
+
 /* gpu_copy_host - a place in host memory. */
 static inline struct gpu_copy_place gpu_copy_host(const void *data)
 {

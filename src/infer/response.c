@@ -276,14 +276,19 @@ static struct err *bring_to_places(struct response *r)
 }
 
 /* The output of a step of an ensemble is for the next step, so it may stay on the GPU. Answers of
- * the front ends begin on the host. False where there is no room: the host has to do. */
+ * the front ends begin on the host. Cleared like memory of the host. False where there is no room,
+ * or the GPU fails: the host has to do. */
 static bool stays_on_gpu(struct response *r, struct tensor_output *output, uint64_t byte_size,
                          int64_t device)
 {
     if (!r->request->parent || !byte_size)
         return false;
     struct err *e = gpu_memory_buf(device, byte_size, &output->buf);
+    if (!e && !r->request->target->fills_outputs)
+        e = gpu_copy_zeros(device, output->buf->data, byte_size);
     if (e) {
+        buf_unref(output->buf);
+        output->buf = NULL;
         err_free(e);
         return false;
     }

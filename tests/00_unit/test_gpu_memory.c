@@ -345,6 +345,23 @@ static void test_copies(void **state)
     assert_int_equal(count("cuStreamCreate"), 2); /* one stream for each GPU serves them all */
 }
 
+static void test_zeros(void **state)
+{
+    (void)state;
+    char back[300];
+    static const char expected[300];
+    void *p;
+    unit_succeeds(gpu_memory_alloc(1, sizeof(back), &p));
+    unit_succeeds(gpu_copy_zeros(1, p, 200));
+    unit_succeeds(gpu_copy(gpu_copy_host(back), on_gpu(p, 1), sizeof(back)));
+    assert_memory_equal(back, expected, 200);
+    assert_int_equal((unsigned char)back[200], 0xa5); /* as the stand-in had it */
+    unit_succeeds(gpu_copy_zeros(9, p, 0));
+    plan("cuMemsetD8Async:1=700");
+    unit_fails(gpu_copy_zeros(1, p, 200), STATUS_INTERNAL,
+               "clearing 200 bytes by GPU 1: CUDA says unknown (700)");
+}
+
 static void test_failing_copies(void **state)
 {
     (void)state;
@@ -402,6 +419,7 @@ int main(void)
         HERE(test_manager),
         HERE(test_manager_without_room),
         HERE(test_copies),
+        HERE(test_zeros),
         HERE(test_failing_copies),
         HERE(test_every_call_fails),
     };

@@ -57,6 +57,8 @@ static void open_other(void)
     host_repository_make(&others);
     host_repository_add(&others, "first", PLACES);
     host_repository_add(&others, "second", PLACES);
+    host_repository_add(&others, "lazy", PLACES);
+    host_repository_add(&others, "copies", PLACES);
     host_repository_add(&others, "both",
                         "platform: \"ensemble\"\n"
                         "input [{ name: \"INPUT0\" data_type: TYPE_FP32 dims: [-1] }]\n"
@@ -64,6 +66,10 @@ static void open_other(void)
                         "{ name: \"B\" data_type: TYPE_FP32 dims: [-1] }]\n"
                         "ensemble_scheduling { step [ " STEP("first", "INPUT0", "A") ", " //
                         STEP("second", "INPUT0", "B") " ] }\n");
+    host_repository_add(&others, "unwritten",
+                        "platform: \"ensemble\"\n" TENSORS("FP32")                       //
+                        "ensemble_scheduling { step [ " STEP("lazy", "INPUT0", "a") ", " //
+                        STEP("copies", "a", "OUTPUT0") " ] }\n");
     other = host_server(host_options(others.path, "tests/backends"));
 }
 
@@ -261,6 +267,24 @@ static void test_steps_that_read_by_policy(void **state)
     gpu_put(memory);
 }
 
+/* What a backend leaves unwritten is cleared, not what somebody had there before. */
+static void test_an_output_that_nobody_wrote(void **state)
+{
+    (void)state;
+    static const float zeros[COUNT];
+    struct host_call c;
+    int64_t shape = COUNT;
+    size_t got;
+    host_call_make(&c, other, "unwritten");
+    host_call_input(&c, "INPUT0", &shape, 1, numbers, COUNT);
+    host_call_run(&c, other, NULL);
+    HOST_OK(TRITONSERVER_InferenceResponseError(c.responses[0]));
+    const float *output = host_output(c.responses[0], 0, &got);
+    assert_int_equal(got, COUNT);
+    assert_memory_equal(output, zeros, BYTES);
+    host_call_free(&c);
+}
+
 /* Lengths of strings are checked, wherever they lie. */
 static void test_strings(void **state)
 {
@@ -382,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_a_model_in_a_process_of_its_own),
         cmocka_unit_test(test_steps_of_an_ensemble),
         cmocka_unit_test(test_steps_that_read_by_policy),
+        cmocka_unit_test(test_an_output_that_nobody_wrote),
         cmocka_unit_test(test_strings),
         cmocka_unit_test(test_a_gpu_that_fails),
         cmocka_unit_test(test_a_pool_that_is_spent),

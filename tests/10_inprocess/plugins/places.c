@@ -3,6 +3,7 @@
  *
  *   first, second  read the input by the host policy "cpu". Each waits until the other has read, so
  *                  that both requests live, and fails if both were given the same memory
+ *   lazy           asks for the output on GPU 0, and writes nothing
  *   any other      copies the input */
 #include "triton/core/tritonbackend.h"
 
@@ -59,6 +60,8 @@ static TRITONSERVER_Error *work(struct work *w)
     if (!e)
         e = TRITONBACKEND_ResponseOutput(w->response, &out, "OUTPUT0", TRITONSERVER_TYPE_FP32,
                                          shape, rank);
+    if (!e && strcmp(w->model, "lazy") == 0)
+        wanted = TRITONSERVER_MEMORY_GPU;
     type = wanted;
     if (!e)
         e = TRITONBACKEND_OutputBuffer(out, &to, size, &type, &id);
