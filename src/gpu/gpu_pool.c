@@ -51,7 +51,7 @@ static struct gpu_pool_block *pop(struct gpu_pool_block **list)
 }
 
 /* Kept blocks do not count: they can be dropped. */
-static bool has_room(const struct gpu_pool *p, uint64_t size)
+static bool gpu_pool_has_room(const struct gpu_pool *p, uint64_t size)
 {
     uint64_t spoken_for = p->used + p->making;
     return spoken_for <= p->limit && size <= p->limit - spoken_for;
@@ -59,7 +59,7 @@ static bool has_room(const struct gpu_pool *p, uint64_t size)
 
 void *gpu_pool_take(struct gpu_pool *p, uint64_t size)
 {
-    if (!has_room(p, size))
+    if (!gpu_pool_has_room(p, size))
         return NULL;
     struct gpu_pool_block *b = pop(&p->kept[gpu_pool_class_of(size)]);
     if (!b)
@@ -70,7 +70,7 @@ void *gpu_pool_take(struct gpu_pool *p, uint64_t size)
 
 bool gpu_pool_reserve(struct gpu_pool *p, uint64_t size)
 {
-    if (!has_room(p, size))
+    if (!gpu_pool_has_room(p, size))
         return false;
     p->making += size;
     p->held += size;
