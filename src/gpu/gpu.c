@@ -8,6 +8,7 @@
 #include "os/mutex.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,18 +19,27 @@
 static struct mutex servers_lock = MUTEX_INIT(MUTEX_RANK_REGISTRY);
 static unsigned servers;
 
-static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards everything below */
+/* Guards what is written below, but for the contexts. What a look found is read without it, once
+ * `looked` is set. */
+static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
+
+/* Making a context takes long, and nobody waits for it who wants another GPU's. */
+struct context {
+    struct mutex lock; /* held while it is made; there is one where the list has the GPU */
+    _Atomic(struct cuda_context *) made; /* NULL = not retained */
+};
+
 static struct {
     double least; /* compute capability */
-    bool looked;
+    atomic_bool looked;
     struct dl *library;
     struct cuda_driver calls;
     char *absence;
     bool failed; /* the absence is a failure: a driver is there */
     bool told;   /* the log has the failure */
     struct gpu_list list;
-    cuda_device handles[GPU_MAX];           /* by id */
-    struct cuda_context *contexts[GPU_MAX]; /* by id; NULL = not retained */
+    cuda_device handles[GPU_MAX];     /* by id */
+    struct context contexts[GPU_MAX]; /* by id */
 } gpu = {.least = GPU_CAPABILITY};
 
 static const struct cuda_driver_symbol symbols[] = CUDA_DRIVER_SYMBOLS;
@@ -131,16 +141,15 @@ static struct err *list_devices(void)
     gpu.failed = e && rc != CUDA_ERROR_NO_DEVICE;
     if (!e && !count)
         e = err_new(STATUS_UNAVAILABLE, "the driver shows no device");
+    for (size_t i = 0; !e && i < gpu.list.count; i++)
+        mutex_init(&gpu.contexts[i].lock, MUTEX_RANK_LEAF);
     return e;
 }
 
 /* Under the lock. A machine of which a part does not answer counts as one without GPUs. Returns
- * true if this call found GPUs. */
+ * true if there are GPUs. */
 static bool gpu_look_once(void)
 {
-    if (gpu.looked)
-        return false;
-    gpu.looked = true;
     gpu.list.least = gpu.least;
     struct err *e =
         gpu_open_library(CUDA_DRIVER_LIBRARY, symbols, sizeof(symbols) / sizeof(symbols[0]),
@@ -170,10 +179,12 @@ void gpu_open(double least_capability)
 
 static void release_contexts(void)
 {
-    for (size_t i = 0; i < GPU_MAX; i++)
-        if (gpu.contexts[i])
+    for (size_t i = 0; i < gpu.list.count; i++) {
+        struct context *c = &gpu.contexts[i];
+        if (atomic_exchange(&c->made, NULL))
             gpu.calls.context_release(gpu.handles[i]);
-    memset(gpu.contexts, 0, sizeof(gpu.contexts));
+        mutex_fini(&c->lock);
+    }
 }
 
 /* The library stays open: backends have it open too, and it does not unload well. */
@@ -185,7 +196,8 @@ static void gpu_forget(void)
     gpu.absence = NULL;
     gpu.list = (struct gpu_list){0};
     gpu.library = NULL;
-    gpu.looked = gpu.failed = gpu.told = false;
+    gpu.failed = gpu.told = false;
+    atomic_store(&gpu.looked, false);
     mutex_unlock(&lock);
 }
 
@@ -203,8 +215,11 @@ void gpu_close(void)
 
 const struct gpu_list *gpu_look(void)
 {
+    if (atomic_load_explicit(&gpu.looked, memory_order_acquire))
+        return &gpu.list;
     mutex_lock(&lock);
-    bool found = gpu_look_once();
+    bool found = !gpu.looked && gpu_look_once();
+    atomic_store_explicit(&gpu.looked, true, memory_order_release);
     mutex_unlock(&lock);
     if (found)
         gpu_meter_found(&gpu.list);
@@ -234,16 +249,19 @@ const struct cuda_driver *gpu_driver(void)
 
 static struct err *context_of(int64_t id, struct cuda_context **ret)
 {
+    struct context *c = &gpu.contexts[id];
+    *ret = atomic_load_explicit(&c->made, memory_order_acquire);
+    if (*ret)
+        return NULL;
     struct err *e = NULL;
-    mutex_lock(&lock);
-    if (!gpu.contexts[id]) {
-        e = gpu_check(gpu.calls.context_retain(&gpu.contexts[id], gpu.handles[id]),
-                      "opening GPU %" PRId64, id);
-        if (e)
-            gpu.contexts[id] = NULL;
+    mutex_lock(&c->lock);
+    *ret = c->made;
+    if (!*ret) {
+        e = gpu_check(gpu.calls.context_retain(ret, gpu.handles[id]), "opening GPU %" PRId64, id);
+        if (!e)
+            atomic_store_explicit(&c->made, *ret, memory_order_release);
     }
-    *ret = gpu.contexts[id];
-    mutex_unlock(&lock);
+    mutex_unlock(&c->lock);
     return e;
 }
 

@@ -4,9 +4,14 @@
 #include "support/unit.h"
 
 #include "os/dl.h"
+#include "os/thread.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static void (*plan)(const char *);
 static long (*count)(const char *);
@@ -148,6 +153,46 @@ static void test_contexts(void **state)
     end();
 }
 
+static void enter_the_second(void *unused)
+{
+    (void)unused;
+    unit_succeeds(gpu_enter(1));
+    gpu_leave();
+}
+
+/* The context of one GPU takes as long as it takes: who has another GPU, or only asks which there
+ * are, goes on meanwhile, and who wants the same one waits for it. */
+static void test_a_context_that_takes_long(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_gpu.XXXXXX", pipe[64], gate[128];
+    assert_non_null(mkdtemp(folder));
+    snprintf(pipe, sizeof(pipe), "%s/gate", folder);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    snprintf(gate, sizeof(gate), "cuDevicePrimaryCtxRetain:1=%s", pipe);
+    setenv("NEREID_CUDA_GATE", gate, 1);
+    begin("8.0,8.0", "");
+    alarm(60); /* a lock that is held across the call would hold this test too */
+    struct thread *first, *second;
+    unit_succeeds(thread_start("first", enter_the_second, NULL, &first));
+    int writer = open(pipe, O_WRONLY | O_CLOEXEC); /* returns once the call is at its gate */
+    assert_true(writer >= 0);
+    assert_int_equal(gpu_look()->count, 2);
+    gpu_tell_failure();
+    unit_succeeds(gpu_enter(0));
+    gpu_leave();
+    unit_succeeds(thread_start("second", enter_the_second, NULL, &second));
+    close(writer);
+    thread_join(first);
+    thread_join(second);
+    alarm(0);
+    assert_int_equal(count("cuDevicePrimaryCtxRetain"), 2);
+    unsetenv("NEREID_CUDA_GATE");
+    unlink(pipe);
+    rmdir(folder);
+    end();
+}
+
 static void test_failing_contexts(void **state)
 {
     (void)state;
@@ -171,6 +216,7 @@ int main(void)
         UNIT(test_no_device),
         UNIT(test_failing_driver),
         UNIT(test_contexts),
+        UNIT(test_a_context_that_takes_long),
         UNIT(test_failing_contexts),
     };
     return cmocka_run_group_tests(tests, find_standin, NULL);
