@@ -10,27 +10,36 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* For so long the end of the last server waits for NVML. */
+#define END_WITHIN TIME_S(1)
+
 static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards everything in `meter` */
 static struct {
     time_ns interval;            /* 0 = nobody wants readings */
     const struct gpu_list *gpus; /* NULL = none was found */
-    struct thread *thread;
-    bool stop;
-    struct mutex_cond stopped;
+    struct rounds *rounds;       /* NULL = there is no thread */
     struct gpu_meter_reading readings[GPU_MAX];
     size_t count;
 } meter;
 
-/* The rest belongs to the thread. */
 struct metered {
-    const struct gpu_device *device;
+    const struct gpu_device *device; /* of the rounds */
     struct nvml_device *handle;
     uint64_t energy_mj;        /* so far */
     unsigned long long energy; /* as NVML counts it, at the last reading; 0 = there was none */
     unsigned told;             /* bits of questions of which the log says that nothing answers */
 };
 
+/* What a thread has. Whoever comes last frees it: gpu_meter_close, which waits for the thread, or
+ * the thread itself, if a call of NVML did not answer and it was left behind. */
 struct rounds {
+    struct thread *thread;
+    bool stop; /* like the next three, guarded by `lock` */
+    bool ended;
+    bool left;
+    struct mutex_cond changed; /* one of the three */
+    /* the rest belongs to the thread */
+    struct gpu_list list;
     struct nvml calls;
     struct metered gpus[GPU_MAX];
     size_t count;
@@ -98,12 +107,21 @@ static const struct {
                  {"power limit", ask_power_limit},
                  {"energy consumption", ask_energy}};
 
-/* A value that is not told now is asked for again the next time; the log says so once. */
-static void read_gpu(const struct nvml *c, struct metered *m, struct gpu_meter_reading *r)
+static bool is_metering(const struct rounds *r)
 {
+    mutex_lock(&lock);
+    bool stop = r->stop;
+    mutex_unlock(&lock);
+    return !stop;
+}
+
+/* A value that is not told now is asked for again the next time; the log says so once. */
+static void read_gpu(const struct rounds *all, struct metered *m, struct gpu_meter_reading *r)
+{
+    const struct nvml *c = &all->calls;
     memset(r, 0xFF, sizeof(*r)); /* GPU_METER_UNKNOWN */
     memcpy(r->uuid, m->device->uuid, sizeof(r->uuid));
-    for (unsigned i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+    for (unsigned i = 0; i < sizeof(questions) / sizeof(questions[0]) && is_metering(all); i++) {
         int rc = questions[i].ask(c, m, r);
         if (!rc || (m->told & (1u << i)))
             continue;
@@ -114,10 +132,10 @@ static void read_gpu(const struct nvml *c, struct metered *m, struct gpu_meter_r
     }
 }
 
-static void find_gpus(struct rounds *r, const struct gpu_list *gpus)
+static void find_gpus(struct rounds *r)
 {
-    for (size_t i = 0; i < gpus->usable_count; i++) {
-        const struct gpu_device *d = &gpus->devices[gpus->usable[i]];
+    for (size_t i = 0; i < r->list.usable_count && is_metering(r); i++) {
+        const struct gpu_device *d = &r->list.devices[r->list.usable[i]];
         struct nvml_device *handle;
         int rc = r->calls.find(d->uuid, &handle);
         if (rc)
@@ -128,16 +146,18 @@ static void find_gpus(struct rounds *r, const struct gpu_list *gpus)
     }
 }
 
-/* Returns false once it is to stop. */
-static bool publish_and_wait(const struct rounds *r)
+/* Returns false once it is to stop. What was read is kept only before that: it may be in part. */
+static bool publish_and_wait(struct rounds *r)
 {
     mutex_lock(&lock);
-    memcpy(meter.readings, r->readings, r->count * sizeof(*r->readings));
-    meter.count = r->count;
+    if (!r->stop) {
+        memcpy(meter.readings, r->readings, r->count * sizeof(*r->readings));
+        meter.count = r->count;
+    }
     time_ns until = time_later(clock_now_ns(), meter.interval);
-    while (!meter.stop && clock_now_ns() < until)
-        mutex_cond_wait_until(&meter.stopped, &lock, until);
-    bool stop = meter.stop;
+    while (!r->stop && clock_now_ns() < until)
+        mutex_cond_wait_until(&r->changed, &lock, until);
+    bool stop = r->stop;
     mutex_unlock(&lock);
     return !stop;
 }
@@ -146,7 +166,7 @@ static void go_round(struct rounds *r)
 {
     do {
         for (size_t i = 0; i < r->count; i++)
-            read_gpu(&r->calls, &r->gpus[i], &r->readings[i]);
+            read_gpu(r, &r->gpus[i], &r->readings[i]);
     } while (publish_and_wait(r));
 }
 
@@ -171,26 +191,51 @@ static void tell_absence(struct err *e)
     err_free(e);
 }
 
+static bool was_left(const struct rounds *r)
+{
+    mutex_lock(&lock);
+    bool left = r->left;
+    mutex_unlock(&lock);
+    return left;
+}
+
+/* Once it is left behind, the process may be at its end, and NVML too: it is let be. */
 static void meter_main(void *arg)
 {
-    struct rounds *r = MEM_NEW(struct rounds);
+    struct rounds *r = arg;
     struct err *e = open_nvml(&r->calls);
     if (!e) {
-        find_gpus(r, arg);
+        find_gpus(r);
         if (r->count)
             go_round(r);
-        r->calls.shutdown();
+        if (!was_left(r))
+            r->calls.shutdown();
     }
     tell_absence(e);
-    mem_free(r);
+    mutex_lock(&lock);
+    r->ended = true;
+    mutex_cond_broadcast(&r->changed);
+    bool left = r->left;
+    mutex_unlock(&lock);
+    if (left) {
+        thread_leave(r->thread);
+        mem_free(r);
+    }
 }
 
 /* Under the lock. */
 static struct err *start_if_wanted(void)
 {
-    if (!meter.interval || !meter.gpus || meter.thread)
+    if (!meter.interval || !meter.gpus || meter.rounds)
         return NULL;
-    return thread_start("gpu-meter", meter_main, (void *)(uintptr_t)meter.gpus, &meter.thread);
+    struct rounds *r = MEM_NEW(struct rounds);
+    r->list = *meter.gpus;
+    struct err *e = thread_start("gpu-meter", meter_main, r, &r->thread);
+    if (e)
+        mem_free(r);
+    else
+        meter.rounds = r;
+    return e;
 }
 
 void gpu_meter_want(time_ns interval)
@@ -211,17 +256,35 @@ void gpu_meter_found(const struct gpu_list *gpus)
     tell_absence(e);
 }
 
+/* Returns true if its thread has ended, or is about to. Else it is the thread's from now on. */
+static bool ends_in_time(struct rounds *r)
+{
+    mutex_lock(&lock);
+    r->stop = true;
+    mutex_cond_broadcast(&r->changed);
+    time_ns until = time_later(clock_now_ns(), END_WITHIN);
+    while (!r->ended && clock_now_ns() < until)
+        mutex_cond_wait_until(&r->changed, &lock, until);
+    bool ended = r->ended;
+    r->left = !ended;
+    mutex_unlock(&lock);
+    return ended;
+}
+
 void gpu_meter_close(void)
 {
     mutex_lock(&lock);
-    struct thread *thread = meter.thread;
-    meter.stop = true;
-    mutex_cond_broadcast(&meter.stopped);
-    mutex_unlock(&lock);
-    thread_join(thread);
-    mutex_lock(&lock);
+    struct rounds *r = meter.rounds;
     memset(&meter, 0, sizeof(meter));
     mutex_unlock(&lock);
+    if (!r)
+        return;
+    if (!ends_in_time(r)) {
+        LOG_WARN("NVML does not answer: the thread that reads metrics of GPUs is left behind");
+        return;
+    }
+    thread_join(r->thread);
+    mem_free(r);
 }
 
 size_t gpu_meter_read(struct gpu_meter_reading ret[GPU_MAX])

@@ -73,6 +73,12 @@ void thread_join(struct thread *t)
     mem_free(t);
 }
 
+void thread_leave(struct thread *self)
+{
+    pthread_detach(self->id);
+    mem_free(self);
+}
+
 /* On Linux each thread has its own nice value. */
 void thread_background(void)
 {

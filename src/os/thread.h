@@ -9,7 +9,7 @@ struct thread;
 
 /* thread_start - run fn(arg) on a new thread.
  * name    at most 15 bytes are shown by the system
- * ret     set on success; give it to thread_join exactly once
+ * ret     set on success; give it to thread_join or thread_leave exactly once
  * errors  UNAVAILABLE if the system has no thread; fn does not run then */
 struct err *thread_start(const char *name, void (*fn)(void *arg), void *arg, struct thread **ret);
 
@@ -18,6 +18,9 @@ bool thread_is_of_server(void);
 
 /* thread_join - wait for the end of a thread; NULL is fine. */
 void thread_join(struct thread *t);
+
+/* thread_leave - the calling thread is about to end, and nobody joins it. */
+void thread_leave(struct thread *self);
 
 /* thread_background - the calling thread runs only when other threads leave CPU time. */
 void thread_background(void);

@@ -7,8 +7,10 @@
 #include "os/dl.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void (*plan)(const char *);
 static void (*used_energy)(long mj);
@@ -213,13 +215,70 @@ static void test_nvml_that_fails(void **state)
     end();
 }
 
+static char gate[] = "/tmp/nereid-gate-XXXXXX/pipe";
+
+static void set_gate(const char *call)
+{
+    char plan_of_gate[96];
+    char *name = strrchr(gate, '/');
+    memcpy(name - 6, "XXXXXX", 6);
+    *name = '\0';
+    assert_non_null(mkdtemp(gate));
+    *name = '/';
+    assert_int_equal(mkfifo(gate, 0600), 0);
+    snprintf(plan_of_gate, sizeof(plan_of_gate), "%s:1=%s", call, gate);
+    setenv("NEREID_NVML_GATE", plan_of_gate, 1);
+}
+
+static void open_gate(void)
+{
+    FILE *pipe = fopen(gate, "we"); /* waits until the call waits */
+    assert_non_null(pipe);
+    remove(gate);
+    char *name = strrchr(gate, '/');
+    *name = '\0';
+    remove(gate);
+    *name = '/';
+    fclose(pipe);
+}
+
+/* The server ends all the same, and so does the next one. A thread that NVML answers after that asks
+ * nothing more, and does not shut down what another one uses. */
+static void test_nvml_that_hangs(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"nvmlInit_v2", "nvmlDeviceGetHandleByUUID",
+                                        "nvmlDeviceGetPowerUsage"};
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        set_gate(calls[i]);
+        begin("8.0,8.0", "");
+        gpu_meter_want(1);
+        gpu_look();
+        wait_for(calls[i], 1);
+        close_server();
+        assert_int_equal(gpu_meter_read(read), 0);
+        unsetenv("NEREID_NVML_GATE"); /* while no other thread reads the environment */
+        open_server();
+        gpu_meter_want(1);
+        gpu_look();
+        wait_for_gpus(2);
+        open_gate();
+        wait_for("nvmlDeviceGetTotalEnergyConsumption",
+                 count("nvmlDeviceGetTotalEnergyConsumption") + 4);
+        close_server();
+        assert_int_equal(count("nvmlShutdown"), 1);
+        assert_int_equal(count("open"), i + 1); /* as it was left */
+        assert_int_equal(count("wrong"), 0);
+    }
+}
+
 #define METER(fn) cmocka_unit_test_teardown(fn, close_servers)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {METER(test_readings),       METER(test_nobody_wants_any),
-                                       METER(test_wanted_later),   METER(test_no_thread),
-                                       METER(test_energy),         METER(test_what_is_not_told),
-                                       METER(test_nvml_that_fails)};
+    const struct CMUnitTest tests[] = {METER(test_readings),        METER(test_nobody_wants_any),
+                                       METER(test_wanted_later),    METER(test_no_thread),
+                                       METER(test_energy),          METER(test_what_is_not_told),
+                                       METER(test_nvml_that_fails), METER(test_nvml_that_hangs)};
     return cmocka_run_group_tests(tests, find_standin, NULL);
 }
