@@ -1,6 +1,7 @@
 """Metrics of GPUs: the reference's names, as NVML measures them. With stand-ins for CUDA's driver and for NVML (tests/cuda), or with
 NEREID_REAL_CUDA on the machine's GPUs."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -225,12 +226,13 @@ def test_nobody_waits_for_nvml(call: str, repository: Repository, tmp_path: Path
 def test_the_end_does_not_wait_for_nvml(call: str, number: int, repository: Repository, tmp_path: Path) -> None:
     """While it does not answer: the server ends as it always does, long before its time is over, and the log names what was left."""
     devices = Gpus(tmp_path)
-    devices.gate(call, number)
+    gate = devices.gate(call, number)
     with Nereid(repository.path, OFTEN | {"exit-timeout-secs": "50"}, env=devices.env) as server:
         ask(server)
         if call != "nvmlInit_v2":
             first(server)
-        server.process.terminate()
-        server.process.ends(0, 45)
+        with contextlib.nullcontext() if call == "nvmlShutdown" else gate.open("w"):  # opened once the call waits
+            server.process.terminate()
+            server.process.ends(0, 45)
         assert server.process.log().count("NVML does not answer") == 1
     assert not devices.reports()[0]["wrong"] and not any(devices.reports()[0]["live"].values())
