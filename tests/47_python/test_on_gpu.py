@@ -2,8 +2,10 @@
 handed on where they lie, and copied when they are sent."""
 
 import json
+import queue
 import struct
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +56,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, devices: Gpus) -> Iterator[
     devices.left_nothing(3)  # a process each model; the server itself had no need of a GPU
 
 
-def body(asked: dict[str, Any], output: str = "OUT", shape: list[int] | None = None) -> bytes:
+def body(asked: dict[str, Any], *outputs: str, shape: list[int] | None = None) -> bytes:
     tensor = {"name": "ASK", "datatype": "BYTES", "shape": shape or [1], "data": [json.dumps(asked)]}
-    return json.dumps({"inputs": [tensor], "outputs": [{"name": output}]}).encode()
+    return json.dumps({"inputs": [tensor], "outputs": [{"name": each} for each in outputs or ["OUT"]]}).encode()
 
 
 def infer(server: Server, model: str = "on_gpu", output: str = "OUT", **asked: Any) -> Any:
@@ -109,6 +111,27 @@ def test_it_cannot_be_handed_on(server: Server, how: Any) -> None:
     assert told == ["tensor 'OUT' on GPU 0: cuCtxSynchronize failed: CUDA_ERROR_OUT_OF_MEMORY (2)"]
 
 
+@pytest.mark.parametrize("way", ["object", "capsule"])
+@pytest.mark.parametrize("device", [-1, -2])
+def test_gpus_that_are_none(server: Server, device: int, way: str) -> None:
+    """They are not taken for the host, whose memory the stub itself would read."""
+    status, error = infer(server, values=FEW, device=device, **{"as": way})
+    assert status == 500
+    assert f"TritonModelException: a DLPack tensor is on a GPU of the number {device}, which is none\n\nAt:" in error
+
+
+@pytest.mark.parametrize("strides", [[1, 1], [0, 1], [7, 7], None])
+def test_no_elements(server: Server, strides: list[int] | None) -> None:
+    """They lie in order, whatever the strides say: PyTorch's are 1, 1."""
+    assert infer(server, values=[], shape=[3, 0], strides=strides) == []
+
+
+def test_not_in_order(server: Server) -> None:
+    status, error = infer(server, values=FEW, shape=[3, 1, 1], strides=[2, 1, 1])
+    assert status == 500
+    assert "DLPack tensor is not contiguous" in error
+
+
 @pytest.mark.parametrize("size", ["few", "many"])
 @pytest.mark.parametrize("call", CALLS)
 def test_calls_that_fail(server: Server, call: str, size: str) -> None:
@@ -137,6 +160,56 @@ def test_the_other_request_of_a_batch(server: Server, size: str) -> None:
     well, failed = together.ask(server, "/v2/models/pair/infer", [body(each, shape=[1, 1]) for each in asked])
     assert (failed.status, failed.json()["error"]) == (500, "tensor 'OUT' on GPU 9: cuDeviceGet failed: CUDA_ERROR_INVALID_DEVICE (101)")
     assert (well.status, well.json()["outputs"][0]["data"]) == (200, pytest.approx(as_float32(SIZES[size])))
+
+
+def stream(server: Server, **asked: Any) -> list[Any]:
+    """What the responses of the decoupled model are: elements, an error, or None for the end without either."""
+    told: queue.Queue[Any] = queue.Queue()
+
+    def came(result: Any, error: Any) -> None:
+        out = None if error else result.as_numpy("OUT")
+        told.put(error or (result.get_response().parameters["triton_final_response"].bool_param, None if out is None else out.tolist()))
+
+    with grpcclient.InferenceServerClient(server.grpc) as client:
+        client.start_stream(came)
+        tensor = grpcclient.InferInput("ASK", [1], "BYTES")
+        tensor.set_data_from_numpy(np.array([json.dumps(asked)], dtype=object))
+        output = grpcclient.InferRequestedOutput("OUT")
+        client.async_stream_infer("decoupled", [tensor], outputs=[output], enable_empty_final_response=True)
+        try:
+            all_of_it = [told.get(timeout=60)]
+            while not isinstance(all_of_it[-1], InferenceServerException) and not all_of_it[-1][0]:
+                all_of_it.append(told.get(timeout=60))
+        finally:
+            client.stop_stream(cancel_requests=True)
+    return [each if isinstance(each, InferenceServerException) else each[1] for each in all_of_it]
+
+
+@pytest.mark.parametrize("then", ["tell", "leave"])
+def test_a_last_response_that_cannot_be_sent(server: Server, then: str) -> None:
+    """There is no memory for it. The model sees that, whatever its tensor does when it ends, and another response may be the last; if
+    none comes, the request ends with the sender."""
+    told = stream(server, values=FEW, shape=[1 << 40], alone=then)
+    if then == "leave":
+        assert len(told) == 1 and isinstance(told[0], InferenceServerException)
+    else:
+        assert [each.message() for each in told] == ["TritonModelException: no shared memory for 4398046511104 bytes"]
+    assert stream(server, values=FEW, alone=then) == [as_float32(FEW)]
+
+
+@pytest.mark.parametrize("size", ["few", "many"])
+def test_a_response_of_two_senders(tmp_path: Path, size: str) -> None:
+    """The second has no need of the tensor that is being copied for the first."""
+    devices = Gpus(tmp_path)
+    gate = devices.gate("cuMemcpyDtoH_v2")
+    with Nereid(repository(tmp_path / "models"), env=environment() | devices.env) as server, ThreadPoolExecutor(1) as pool:
+        asked = body({"values": SIZES[size], "share": "first"}, "OUT", "TOLD")
+        first = pool.submit(rawhttp.post, server.http, "/v2/models/on_gpu/infer", asked)
+        with gate.open("w"):  # which waits until the copy has begun
+            assert infer(server, share="second", output="TOLD") == ["a text"]
+        out, told = first.result().json()["outputs"]
+    assert (out["data"], told["data"]) == (pytest.approx(as_float32(SIZES[size])), ["a text"])
+    devices.left_nothing(3)
 
 
 @pytest.mark.parametrize("fails", [False, True])

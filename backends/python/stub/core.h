@@ -53,8 +53,8 @@ PyObject *record_of_place(uint64_t place);
 /* What a record points at, beside what is in it. */
 struct lending {
     bool any;
-    bool failed;      /* a copy from a GPU, as the exception that is set says */
-    PyObject *places; /* a list of record_object, of copies that the server reads; NULL = none */
+    bool failed;    /* a copy from a GPU, as the exception that is set says */
+    PyObject *kept; /* a list of what keeps what the server reads, as its copies; NULL = none */
 };
 
 /* response_read, response_write - as tensor_read and tensor_write (tensor.h).

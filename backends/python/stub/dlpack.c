@@ -76,13 +76,22 @@ static void lent_delete(struct dlpack_managed *managed)
     free(managed);
 }
 
+/* Ends a tensor. Its deleter may run Python, which no exception that is on its way may meet, and is
+ * none to leave one. */
+static void managed_end(struct dlpack_managed *managed)
+{
+    if (!managed || !managed->deleter)
+        return;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    managed->deleter(managed);
+    PyErr_Restore(type, value, trace);
+}
+
 static void dlpack_unused(PyObject *capsule)
 {
-    if (!PyCapsule_IsValid(capsule, "dltensor"))
-        return;
-    struct dlpack_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
-    if (managed && managed->deleter)
-        managed->deleter(managed);
+    if (PyCapsule_IsValid(capsule, "dltensor"))
+        managed_end(PyCapsule_GetPointer(capsule, "dltensor"));
 }
 
 static struct dlpack_device dlpack_device_of(const struct tensor *t)
@@ -150,13 +159,15 @@ PyObject *dlpack_where(PyObject *self, PyObject *unused)
 
 static void borrowed_delete(PyObject *capsule)
 {
-    struct dlpack_managed *managed = PyCapsule_GetPointer(capsule, "used_dlpack");
-    if (managed && managed->deleter)
-        managed->deleter(managed);
+    managed_end(PyCapsule_GetPointer(capsule, "used_dlpack"));
 }
 
 static bool dlpack_is_contiguous(const struct dlpack_tensor *from)
 {
+    for (int32_t i = 0; i < from->rank; i++) {
+        if (from->shape[i] == 0)
+            return true; /* without elements, whatever the strides are */
+    }
     int64_t stride = 1;
     for (int32_t i = from->rank; from->strides && i-- > 0;) {
         if (from->shape[i] == 1)
@@ -177,10 +188,13 @@ static uint32_t dlpack_datatype(const struct dlpack_type *type)
     return TRITONSERVER_TYPE_INVALID;
 }
 
-static bool dlpack_is_known(int32_t type)
+static bool dlpack_is_known(struct dlpack_device device)
 {
-    return type == DLPACK_CPU || type == DLPACK_GPU || type == DLPACK_PINNED ||
-           core_fail("DLDevice type %d is not support by Python backend.", type);
+    if (device.type == DLPACK_GPU && device.number < 0)
+        return core_fail("a DLPack tensor is on a GPU of the number %d, which is none",
+                         device.number) != NULL;
+    return device.type == DLPACK_CPU || device.type == DLPACK_GPU || device.type == DLPACK_PINNED ||
+           core_fail("DLDevice type %d is not support by Python backend.", device.type);
 }
 
 static PyObject *tensor_of_capsule(PyObject *name, PyObject *capsule)
@@ -192,7 +206,7 @@ static PyObject *tensor_of_capsule(PyObject *name, PyObject *capsule)
     if (!dlpack_is_contiguous(from))
         return core_fail("DLPack tensor is not contiguous. Only contiguous DLPack tensors that are "
                          "stored in C-Order are supported.");
-    if (!dlpack_is_known(from->device.type))
+    if (!dlpack_is_known(from->device))
         return NULL;
     uint32_t datatype = dlpack_datatype(&from->datatype);
     if (from->rank < 0 || from->rank > WIRE_MAX_DIMS || datatype == TRITONSERVER_TYPE_INVALID)
@@ -237,12 +251,12 @@ PyObject *dlpack_make(PyObject *unused, PyObject *args)
             "Provided tensor is not supported. Tensor must be a DLPack capsule         or "
             "have `__dlpack__` and `__dlpack_device__` attributes");
     PyObject *device = PyObject_CallMethod(given, "__dlpack_device__", NULL);
-    int type = 0, number = 0;
-    bool well = device && PyArg_ParseTuple(device, "ii", &type, &number);
+    struct dlpack_device told = {0};
+    bool well = device && PyArg_ParseTuple(device, "ii", &told.type, &told.number);
     Py_XDECREF(device);
     if (!well)
         return NULL;
-    if (!dlpack_is_known(type))
+    if (!dlpack_is_known(told))
         return NULL;
     PyObject *capsule = PyObject_CallMethod(given, "__dlpack__", NULL);
     PyObject *made = capsule ? tensor_of_capsule(name, capsule) : NULL;

@@ -2,11 +2,12 @@
 
 #include <string.h>
 
+#include "send.h"
 #include "tensor.h"
 #include "triton/core/tritonserver.h"
 
 struct response {
-    PyObject_HEAD PyObject *tensors; /* a list */
+    PyObject_HEAD PyObject *tensors; /* a list, which never changes: another takes its place */
     PyObject *error;                 /* a TritonError, or NULL */
     PyObject *parameters;            /* JSON, a str */
 };
@@ -126,15 +127,28 @@ static bool response_write_error(struct wire_out *out, PyObject *error)
     return well;
 }
 
-/* Drops the tensors that nobody asked for, as the reference does to the response itself. */
-static bool response_prune(struct response *r, PyObject *requested)
+/* Drops the tensors that nobody asked for, as the reference does to the response itself.
+ * returns  the others, a list that stays whoever else sends the response; NULL with an exception */
+static PyObject *response_prune(struct response *r, PyObject *requested)
 {
-    for (Py_ssize_t i = PyList_Size(r->tensors); i-- > 0;) {
-        int asked = PySequence_Contains(requested, tensor_name(PyList_GetItem(r->tensors, i)));
-        if (asked < 0 || (!asked && PySequence_DelItem(r->tensors, i) != 0))
-            return false;
+    PyObject *all = r->tensors;
+    Py_ssize_t count = PyList_Size(all);
+    Py_INCREF(all);
+    PyObject *left = PyList_New(0);
+    for (Py_ssize_t i = 0; left && i < count; i++) {
+        PyObject *each = PyList_GetItem(all, i);
+        int asked = PySequence_Contains(requested, tensor_name(each));
+        if (asked < 0 || (asked && PyList_Append(left, each) != 0))
+            Py_CLEAR(left);
     }
-    return true;
+    if (left && PyList_Size(left) < count) {
+        PyObject *before = r->tensors;
+        Py_INCREF(left);
+        r->tensors = left;
+        Py_DECREF(before);
+    }
+    Py_DECREF(all);
+    return left;
 }
 
 /* A response whose tensors could not be copied is that error instead, and no other has to do with
@@ -162,15 +176,20 @@ bool response_write(struct wire_out *out, PyObject *response, PyObject *requeste
 {
     struct response *r = (struct response *)response;
     size_t start = out->used;
-    if (!response_prune(r, requested))
+    PyObject *tensors = response_prune(r, requested);
+    if (!tensors)
         return false;
+    bool well;
     wire_put_u32(out, r->error != NULL);
     if (r->error)
-        return response_write_error(out, r->error);
-    if (!core_text(out, r->parameters))
-        return false;
-    return tensor_write_all(out, r->tensors, lent) ||
-           (lent->failed && response_write_failure(out, start, lent));
+        well = response_write_error(out, r->error);
+    else
+        well =
+            core_text(out, r->parameters) &&
+            ((tensor_write_all(out, tensors, lent) && (!lent->any || send_with(lent, tensors))) ||
+             (lent->failed && response_write_failure(out, start, lent)));
+    Py_DECREF(tensors);
+    return well;
 }
 
 static PyObject *response_get_tensors(PyObject *self, PyObject *unused)

@@ -55,7 +55,7 @@ static bool send_kept(uint32_t kind, uint64_t id, struct wire_out *out, struct l
     bool is_far = out->used > LINK_RECORD_MAX;
     if (is_far && !channel_is_read())
         far.at = send_share(out->at, out->used, lent);
-    if (!far.at || !send_keep(id, kept, out, lent->places))
+    if (!far.at || !send_keep(id, kept, out, lent->kept))
         return false;
     return is_far ? send_bytes(kind | LINK_KEPT | LINK_FAR, id, &far, sizeof far)
                   : send_bytes(kind | LINK_KEPT, id, sent.at, sent.used);
@@ -69,7 +69,7 @@ static bool send_is_kept(const struct wire_out *out, const struct lending *lent)
 void send_drop(struct wire_out *out, struct lending *lent)
 {
     wire_fini(out);
-    Py_CLEAR(lent->places);
+    Py_CLEAR(lent->kept);
 }
 
 bool send_numbered(uint32_t kind, uint64_t id, struct wire_out *out, struct lending *lent,
@@ -105,6 +105,13 @@ bool send_record(uint32_t kind, struct wire_out *out, struct lending *lent, PyOb
     return well;
 }
 
+bool send_with(struct lending *lent, PyObject *kept)
+{
+    if (!lent->kept)
+        lent->kept = PyList_New(0);
+    return lent->kept && PyList_Append(lent->kept, kept) == 0;
+}
+
 uint64_t send_room(uint64_t count, struct lending *lent)
 {
     uint64_t place = ask_room(count);
@@ -114,9 +121,7 @@ uint64_t send_room(uint64_t count, struct lending *lent)
     if (!at)
         return 0;
     PyObject *owner = record_of_place(place);
-    if (!lent->places)
-        lent->places = PyList_New(0);
-    bool well = owner && lent->places && PyList_Append(lent->places, owner) == 0;
+    bool well = owner && send_with(lent, owner);
     Py_XDECREF(owner);
     return well ? place : 0;
 }

@@ -23,6 +23,9 @@ void send_drop(struct wire_out *out, struct lending *lent);
 /* send_release - what the record with this number pointed at was read. */
 void send_release(uint64_t id);
 
+/* send_with - keep an object until the server has read the record. False: an exception is set. */
+bool send_with(struct lending *lent, PyObject *kept);
+
 /* send_room - make room where the server can read it, until it did.
  * returns  an offset in the shared memory; 0 with an exception */
 uint64_t send_room(uint64_t count, struct lending *lent);

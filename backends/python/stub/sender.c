@@ -41,6 +41,14 @@ bool sender_count(struct sender *sender, bool response, uint32_t flags)
     return true;
 }
 
+/* Nothing was sent of what sender_count noted. */
+static void sender_uncount(struct sender *sender, uint32_t flags)
+{
+    sender->count--;
+    if (flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+        sender->closed = false;
+}
+
 static PyObject *sender_send(PyObject *self, PyObject *args, PyObject *keywords)
 {
     struct sender *s = (struct sender *)self;
@@ -69,12 +77,13 @@ static PyObject *sender_send(PyObject *self, PyObject *args, PyObject *keywords)
     wire_put_u64(&out, s->handle);
     wire_put_u32(&out, flags);
     wire_put_u32(&out, response != NULL);
-    if (response && !response_write(&out, response, s->outputs, &lent)) {
+    bool written = !response || response_write(&out, response, s->outputs, &lent);
+    if (!written)
         send_drop(&out, &lent);
+    if (!written || !send_record(LINK_SEND, &out, &lent, response, true)) {
+        sender_uncount(s, flags);
         return NULL;
     }
-    if (!send_record(LINK_SEND, &out, &lent, response, true))
-        return NULL;
     Py_RETURN_NONE;
 }
 

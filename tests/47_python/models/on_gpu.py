@@ -2,6 +2,7 @@
 
 values  the elements of OUT, float32; they are on their way there, by a stream that nobody has waited for
 device  the GPU that DLPack is told (0)
+shape   the shape that it is told, and `strides`
 plan    calls of the stand-in of the driver that fail from then on
 as      "object" (which has __dlpack__), "capsule", "secret": in memory of the host that no other process can read
 ask     ask this model first, with the tensor as INPUT0, and answer with what it answers
@@ -9,6 +10,8 @@ tell    answer with what the tensor says of itself instead
 input   answer with input X (or S) of the request, and tell of it: "echo"; "hold": and keep it until a "drop", which tells the first
         elements of those that are kept; "numpy": as an array of the host;
         "open": tell why it cannot be handed on; "die"
+alone   a decoupled model sends this as its only response, and where that fails: "tell": the error that it saw; "leave": nothing at all
+share   "first": make a response of the tensor and a text, TOLD, that a thread sends; "second": send that one again
 take    answer with what is found of it once it was handed on, to a stream of this number, or by to_dlpack
 """
 
@@ -16,6 +19,7 @@ import ctypes
 import json
 import mmap
 import os
+import threading
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -23,6 +27,7 @@ import triton_python_backend_utils as pb_utils
 GPU, FLOAT = 2, 2
 NON_BLOCKING = 1
 MEMFD_SECRET = 447  # of Linux
+FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
 
 
 class Managed(ctypes.Structure):
@@ -72,15 +77,18 @@ class OnGpu:
 
     all = []  # those that are over too, for a while: what is called to end one may not end with it
 
-    def __init__(self, driver, values, device):
+    def __init__(self, driver, values, device, shape=None, strides=None):
         self.driver, self.place, self.host = driver, ctypes.c_uint64(), np.array([7.0, *values], np.float32)
         driver.within("cuMemAlloc_v2", ctypes.byref(self.place), ctypes.c_size_t(self.host.nbytes))
         source = ctypes.c_uint64(self.host.ctypes.data)
         driver.within("cuMemcpyAsync", self.place, source, ctypes.c_size_t(self.host.nbytes), driver.stream)
-        self.shape, self.deleter = (ctypes.c_int64 * 1)(len(values)), Deleter(self.delete)
+        shape = shape or [len(values)]
+        self.shape, self.deleter = (ctypes.c_int64 * len(shape))(*shape), Deleter(self.delete)
+        self.strides = (ctypes.c_int64 * len(shape))(*strides) if strides else None
         self.managed = Managed(
-            self.place.value, GPU, device, 1, FLOAT, 32, 1, self.shape, None, 4, None, ctypes.cast(self.deleter, ctypes.c_void_p).value
-        )
+            self.place.value, GPU, device, len(shape), FLOAT, 32, 1, self.shape, self.strides, 4, None,
+            ctypes.cast(self.deleter, ctypes.c_void_p).value,
+        )  # fmt: skip
         OnGpu.all = [each for each in OnGpu.all if each.place] + [self]
 
     def __dlpack_device__(self):
@@ -124,7 +132,7 @@ def refused(call):
 class TritonPythonModel:
     def initialize(self, args):
         self.decoupled = pb_utils.using_decoupled_model_transaction_policy(json.loads(args["model_config"]))
-        self.driver, self.held = Driver(), []
+        self.driver, self.held, self.shared = Driver(), [], None
 
     def plan(self, asked):
         if "plan" in asked:
@@ -178,9 +186,13 @@ class TritonPythonModel:
             return self.input(pb_utils.get_input_tensor_by_name(request, "X"), asked["input"])
         if asked.get("as") == "secret":
             return [pb_utils.Tensor("OUT", secret(asked["values"]))]
-        made = OnGpu(self.driver, asked["values"], asked.get("device", 0))
+        made = OnGpu(self.driver, asked["values"], asked.get("device", 0), asked.get("shape"), asked.get("strides"))
         given = made.__dlpack__() if asked.get("as") == "capsule" else made
-        tensor = pb_utils.Tensor.from_dlpack("INPUT0" if "ask" in asked else "OUT", given)
+        try:
+            tensor = pb_utils.Tensor.from_dlpack("INPUT0" if "ask" in asked else "OUT", given)
+        except pb_utils.TritonModelException:
+            made.delete(None)  # nobody took it
+            raise
         if "tell" in asked:
             return [self.tell(tensor, made)]
         self.plan(asked)
@@ -193,18 +205,43 @@ class TritonPythonModel:
             raise pb_utils.TritonModelException(nested.error().message())
         return [pb_utils.Tensor("OUT", pb_utils.get_output_tensor_by_name(nested, "OUTPUT0").as_numpy())]
 
+    def alone(self, asked, request):
+        sender = request.get_response_sender()
+        try:
+            sender.send(pb_utils.InferenceResponse(self.answer(asked, request)), flags=FINAL)
+        except Exception as error:
+            if asked["alone"] == "tell":
+                said = pb_utils.TritonError(f"{type(error).__name__}: {error}")
+                sender.send(pb_utils.InferenceResponse(error=said), flags=FINAL)
+
+    def share(self, asked, request):
+        sender = request.get_response_sender()
+        if asked["share"] == "second":
+            sender.send(self.shared, flags=FINAL)
+            return
+        told = pb_utils.Tensor("TOLD", np.array(["a text"], dtype=object))
+        self.shared = pb_utils.InferenceResponse([*self.answer(asked, request), told])
+        threading.Thread(target=sender.send, args=(self.shared, FINAL)).start()
+
     def execute(self, requests):
         responses = []
         for request in requests:
             asked = json.loads(pb_utils.get_input_tensor_by_name(request, "ASK").as_numpy().ravel()[0])
+            if "alone" in asked:
+                self.alone(asked, request)
+                continue
+            if "share" in asked:
+                self.share(asked, request)
+                responses.append(None)
+                continue
             response = pb_utils.InferenceResponse(self.answer(asked, request))
             if self.decoupled:
                 sender = request.get_response_sender()
                 sender.send(response)
-                sender.send(pb_utils.InferenceResponse(self.answer({"values": [2.5]}, request)), flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+                sender.send(pb_utils.InferenceResponse(self.answer({"values": [2.5]}, request)), flags=FINAL)
             responses.append(response)
         return None if self.decoupled else responses
 
     def finalize(self):
-        self.held = []
+        self.held, self.shared = [], None
         self.driver.end()
