@@ -55,7 +55,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     models.add(repository, "double", models.Double(), models.tensors("input", x="FP32 [ -1 ]") + models.tensors("output", doubled__0="FP32 [ -1 ]"))
     repository.identity("copy", extra="instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # the models' Python is this one
-    with Nereid(repository.path, {"allow-client-shm": "true"}, env={"PATH": path}) as server:
+    # Room for what models keep of the inputs that they were lent.
+    with Nereid(repository.path, {"allow-client-shm": "true", "cuda-memory-pool-byte-size": "0:268435456"}, env={"PATH": path}) as server:
         yield server
 
 
