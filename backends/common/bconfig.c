@@ -1,6 +1,7 @@
 #include "bconfig.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -95,6 +96,17 @@ size_t bconfig_shape(yyjson_val *array, int64_t *ret_dims, size_t cap)
             ret_dims[index] = bconfig_int(dim, 0);
     }
     return yyjson_arr_size(array);
+}
+
+const char *bconfig_shape_text(const int64_t *dims, size_t rank, char *text)
+{
+    const size_t size = BCONFIG_SHAPE_TEXT, number = 32;
+    size_t used = (size_t)snprintf(text, size, "[");
+    for (size_t i = 0; i < rank && used < size - number; i++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%lld", i ? "," : "", (long long)dims[i]);
+    snprintf(text + used, size - used, "]");
+    return text;
 }
 
 const char *bconfig_parameter(yyjson_val *config, const char *key)

@@ -37,6 +37,13 @@ int64_t bconfig_int(yyjson_val *val, int64_t absent);
  * returns   how many there are; when that is more than cap, only cap are written */
 size_t bconfig_shape(yyjson_val *array, int64_t *ret_dims, size_t cap);
 
+enum { BCONFIG_SHAPE_TEXT = 1024 };
+
+/* bconfig_shape_text - write a shape for people, as "[2,-1]"; what is too long is cut.
+ * text     BCONFIG_SHAPE_TEXT bytes
+ * returns  text */
+const char *bconfig_shape_text(const int64_t *dims, size_t rank, char *text);
+
 /* bconfig_parameter - the string value of a model's parameter.
  * config   the configuration's root
  * returns  borrowed; NULL if there is none */

@@ -34,15 +34,9 @@ static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 /* The library is never closed: the server may have it open too. */
 static void open_driver(void)
 {
-    static const struct cuda_driver_symbol symbols[] = CUDA_DRIVER_SYMBOLS;
     void *library = dlopen(CUDA_DRIVER_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    absence = library ? NULL : strdup(dlerror());
-    for (size_t i = 0; library && i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *address = dlsym(library, symbols[i].name);
-        memcpy((char *)&driver + symbols[i].offset, &address, sizeof address);
-        if (!address && !absence)
-            absence = strdup(symbols[i].name);
-    }
+    const char *missing = library ? cuda_driver_fill(&driver, library) : dlerror();
+    absence = missing ? strdup(missing) : NULL;
     int result = absence ? 0 : driver.init(0);
     const char *name = NULL;
     if (result)
@@ -267,6 +261,15 @@ TRITONSERVER_Error *bcuda_copy(struct bcuda *c, void *to, const void *from, uint
     err = checked(c, driver.copy((uintptr_t)to, (uintptr_t)from, size, c->stream), "cuMemcpyAsync");
     bcuda_leave();
     return err;
+}
+
+TRITONSERVER_Error *bcuda_put(struct bcuda *c, void *to, const void *from, uint64_t size)
+{
+    if (size && c)
+        return bcuda_copy(c, to, from, size);
+    if (size)
+        memcpy(to, from, size);
+    return NULL;
 }
 
 TRITONSERVER_Error *bcuda_clear(struct bcuda *c, void *to, uint64_t size)

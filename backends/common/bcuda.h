@@ -50,6 +50,9 @@ TRITONSERVER_Error *bcuda_copy(struct bcuda *c, void *to, const void *from, uint
 TRITONSERVER_Error *bcuda_clear(struct bcuda *c, void *to, uint64_t size);
 TRITONSERVER_Error *bcuda_stage(struct bcuda *c, uint64_t size, void **ret);
 
+/* bcuda_put - bcuda_copy; without a GPU (NULL), copy on the host. 0 bytes need no memory. */
+TRITONSERVER_Error *bcuda_put(struct bcuda *c, void *to, const void *from, uint64_t size);
+
 /* bcuda_pass - queue a copy from the host to the host by way of this GPU. All have one piece of
  *              its memory, one after the other; nothing else may be staged. */
 TRITONSERVER_Error *bcuda_pass(struct bcuda *c, void *to, const void *from, uint64_t size);

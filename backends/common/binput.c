@@ -158,16 +158,6 @@ static TRITONSERVER_Error *binput_get_piece(const struct binput_part *part, uint
     return err;
 }
 
-static TRITONSERVER_Error *binput_put(struct bcuda *cuda, void *to, const void *piece,
-                                      uint64_t size)
-{
-    if (size && cuda)
-        return bcuda_copy(cuda, to, piece, size);
-    if (size)
-        memcpy(to, piece, size);
-    return NULL;
-}
-
 /* Copies all pieces to `to`, which has room for part->size bytes.
  * cuda  NULL = `to` is on the host; else it is there, and the copies are queued */
 static TRITONSERVER_Error *binput_gather(const struct binput_part *part, struct bcuda *cuda,
@@ -183,7 +173,7 @@ static TRITONSERVER_Error *binput_gather(const struct binput_part *part, struct 
             err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                            "the input's buffers hold more than its byte size");
         if (!err)
-            err = binput_put(cuda, to + (part->size - room), piece, size);
+            err = bcuda_put(cuda, to + (part->size - room), piece, size);
         if (err)
             return err;
         room -= size;

@@ -87,17 +87,6 @@ TRITONSERVER_Error *boutput_state(const struct brun_item *item, const struct bou
     return err;
 }
 
-/* Copies from the host, or with `cuda` from that GPU, where the copy is queued. */
-static TRITONSERVER_Error *boutput_copy(struct bcuda *cuda, void *to, const void *data,
-                                        uint64_t size)
-{
-    if (size && cuda)
-        return bcuda_copy(cuda, to, data, size);
-    if (size)
-        memcpy(to, data, size);
-    return NULL;
-}
-
 /* Gives the server the state for the next request of the item's sequence. */
 static TRITONSERVER_Error *keep_state(const struct brun_item *item, const struct boutput *output,
                                       const struct boutput_tensor *share, uint64_t size,
@@ -108,7 +97,7 @@ static TRITONSERVER_Error *keep_state(const struct brun_item *item, const struct
     TRITONSERVER_Error *err =
         boutput_state(item, output, share->shape, share->rank, size, &state, &buffer);
     if (!err)
-        err = boutput_copy(cuda, buffer, data, size);
+        err = bcuda_put(cuda, buffer, data, size);
     if (!err && cuda) /* what the next request is given has to be there */
         err = bcuda_wait(cuda);
     return err ? err : TRITONBACKEND_StateUpdate(state);
@@ -142,7 +131,7 @@ TRITONSERVER_Error *boutput_scatter(struct brun *run, const struct boutput *outp
             brun_fail(item,
                       make_buffer(item, output, share.shape, share.rank, size, cuda, &buffer));
         if (buffer && size && !item->err)
-            brun_fail(item, boutput_copy(cuda, buffer, data, size));
+            brun_fail(item, bcuda_put(cuda, buffer, data, size));
         if (!item->err && output->is_state)
             brun_fail(item, keep_state(item, output, &share, size, cuda, data));
         data += size;

@@ -9,22 +9,12 @@
 #include "sequence.h"
 #include "signature.h"
 
-enum { TEXT_SIZE = 1024 };
+enum { TEXT_SIZE = BCONFIG_SHAPE_TEXT };
 
 struct shape {
     size_t rank;
     int64_t dims[BRUN_MAX_DIMS];
 };
-
-static const char *onnxruntime_check_shape_text(const int64_t *dims, size_t rank, char *text)
-{
-    size_t used = (size_t)snprintf(text, TEXT_SIZE, "[");
-    for (size_t i = 0; i < rank && used < TEXT_SIZE - 32; i++)
-        used += (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%lld", i ? "," : "",
-                                 (long long)dims[i]);
-    snprintf(text + used, TEXT_SIZE - used, "]");
-    return text;
-}
 
 /* Finds the tensor of a configuration's entry; the error lists the existing tensors. */
 static TRITONSERVER_Error *onnxruntime_check_find(struct model_tensor *tensors, size_t count,
@@ -77,7 +67,7 @@ static TRITONSERVER_Error *full_shape(const struct model *model, const struct mo
                         "should have at least 1 dimension and the first dimension must be -1; but "
                         "shape expected by the model is %s",
                         model->name, tensor->name,
-                        onnxruntime_check_shape_text(tensor->dims, tensor->rank, text));
+                        bconfig_shape_text(tensor->dims, tensor->rank, text));
     ret_full->dims[0] = -1;
     memcpy(ret_full->dims + first, dims->dims, dims->rank * sizeof *dims->dims);
     ret_full->rank = dims->rank + first;
@@ -106,11 +96,11 @@ static TRITONSERVER_Error *onnxruntime_check_shape(const struct model *model,
                     "model '%s', tensor '%s': the model expects %zu dimensions (shape %s) but the "
                     "model configuration specifies %zu dimensions (%sshape %s)",
                     model->name, tensor->name, tensor->rank,
-                    onnxruntime_check_shape_text(tensor->dims, tensor->rank, model_text), full.rank,
+                    bconfig_shape_text(tensor->dims, tensor->rank, model_text), full.rank,
                     batches ? "an initial batch dimension because max_batch_size > 0 followed by "
                               "the explicit tensor shape, making complete "
                             : "",
-                    onnxruntime_check_shape_text(full.dims, full.rank, config_text));
+                    bconfig_shape_text(full.dims, full.rank, config_text));
 }
 
 static TRITONSERVER_Error *onnxruntime_check_scalar(const struct model *model,
@@ -126,7 +116,7 @@ static TRITONSERVER_Error *onnxruntime_check_scalar(const struct model *model,
                         "the model configuration when the model doesn't support batching. Model "
                         "configuration provided: %s.",
                         model->name, tensor->name,
-                        onnxruntime_check_shape_text(dims->dims, dims->rank, text));
+                        bconfig_shape_text(dims->dims, dims->rank, text));
     }
     return NULL;
 }

@@ -6,17 +6,7 @@
 #include "../common/bconfig.h"
 #include "../common/berr.h"
 
-enum { TEXT_SIZE = 1024 };
-
-static const char *openvino_check_shape_text(const int64_t *dims, size_t rank, char *text)
-{
-    size_t used = (size_t)snprintf(text, TEXT_SIZE, "[");
-    for (size_t i = 0; i < rank && used < TEXT_SIZE - 32; i++)
-        used += (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%lld", i ? "," : "",
-                                 (long long)dims[i]);
-    snprintf(text + used, TEXT_SIZE - used, "]");
-    return text;
-}
+enum { TEXT_SIZE = BCONFIG_SHAPE_TEXT };
 
 /* Finds the tensor of a configuration's entry; the error lists the existing tensors. */
 static TRITONSERVER_Error *openvino_check_find_tensor(const struct model_list *list,
@@ -82,7 +72,7 @@ static TRITONSERVER_Error *openvino_check_scalar(const struct model *model,
             return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                             "model '%s', tensor '%s': the model's tensor is a scalar, for which "
                             "only dims of 1 can be given, but the model configuration specifies %s",
-                            model->name, tensor->name, openvino_check_shape_text(dims, rank, text));
+                            model->name, tensor->name, bconfig_shape_text(dims, rank, text));
     }
     return NULL;
 }
@@ -114,11 +104,11 @@ static TRITONSERVER_Error *openvino_check_shape(const struct model *model,
                     "model '%s', tensor '%s': the model expects %zu dimensions (shape %s) but the "
                     "model configuration specifies %zu dimensions (%sshape %s)",
                     model->name, tensor->name, tensor->rank,
-                    openvino_check_shape_text(tensor->dims, tensor->rank, model_text), rank + first,
+                    bconfig_shape_text(tensor->dims, tensor->rank, model_text), rank + first,
                     batches ? "an initial batch dimension because max_batch_size > 0 followed by "
                               "the explicit tensor shape, making complete "
                             : "",
-                    openvino_check_shape_text(full, rank + first, config_text));
+                    bconfig_shape_text(full, rank + first, config_text));
 }
 
 TRITONSERVER_Error *check_inputs(const struct model *model)

@@ -12,15 +12,8 @@ static char driver_absence[256]; /* why it cannot be used; "" = it can */
 /* It is never closed: others in this process have it open too. */
 static void driver_open(void)
 {
-    static const struct cuda_driver_symbol symbols[] = CUDA_DRIVER_SYMBOLS;
     void *library = dlopen(CUDA_DRIVER_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    const char *missing = library ? NULL : dlerror();
-    for (size_t i = 0; library && i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *address = dlsym(library, symbols[i].name);
-        memcpy((char *)&driver + symbols[i].offset, &address, sizeof address);
-        if (!address)
-            missing = symbols[i].name;
-    }
+    const char *missing = library ? cuda_driver_fill(&driver, library) : dlerror();
     int result = missing ? CUDA_SUCCESS : driver.init(0);
     if (result != CUDA_SUCCESS && (driver.error_name(result, &missing) != 0 || !missing))
         missing = "cuInit";

@@ -8,7 +8,7 @@
 #include "../common/berr.h"
 #include "batch_parts.h"
 
-enum { TEXT_SIZE = 1024 };
+enum { TEXT_SIZE = BCONFIG_SHAPE_TEXT };
 
 /* An entry of the configuration: its tensor, type and shape. */
 struct claim {
@@ -18,16 +18,6 @@ struct claim {
     size_t rank;
     int64_t dims[BRUN_MAX_DIMS];
 };
-
-static const char *tensorflow_check_shape_text(const int64_t *dims, size_t rank, char *text)
-{
-    size_t used = (size_t)snprintf(text, TEXT_SIZE, "[");
-    for (size_t i = 0; i < rank && used < TEXT_SIZE - 32; i++)
-        used += (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%lld", i ? "," : "",
-                                 (long long)dims[i]);
-    snprintf(text + used, TEXT_SIZE - used, "]");
-    return text;
-}
 
 static TRITONSERVER_Error *tensorflow_check_no_such_tensor(const struct model_list *list,
                                                            const struct claim *claim)
@@ -90,7 +80,7 @@ static TRITONSERVER_Error *tensorflow_check_wrong_shape(const struct model *mode
     size_t first = model->max_batch_size > 0 ? 1 : 0;
     if (claim->rank)
         memcpy(full + first, claim->dims, claim->rank * sizeof *full);
-    tensorflow_check_shape_text(tensor->dims, tensor->rank, model_text);
+    bconfig_shape_text(tensor->dims, tensor->rank, model_text);
     if (first && tensor->dims[0] != -1)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "model '%s', tensor '%s': for the model to support batching the shape "
@@ -104,7 +94,7 @@ static TRITONSERVER_Error *tensorflow_check_wrong_shape(const struct model *mode
                     first ? "an initial batch dimension because max_batch_size > 0 followed by the "
                             "explicit tensor shape, making complete "
                           : "",
-                    tensorflow_check_shape_text(full, claim->rank + first, text));
+                    bconfig_shape_text(full, claim->rank + first, text));
 }
 
 static TRITONSERVER_Error *not_flat(const struct model *model, const struct model_tensor *tensor)
@@ -114,7 +104,7 @@ static TRITONSERVER_Error *not_flat(const struct model *model, const struct mode
                     "unable to load model '%s', configuration expects model provides input with "
                     "shape [-1] for ragged input '%s', model provides %s",
                     model->name, tensor->name,
-                    tensorflow_check_shape_text(tensor->dims, tensor->rank, text));
+                    bconfig_shape_text(tensor->dims, tensor->rank, text));
 }
 
 /* Checks a shape. An input may be narrower than the model's; an output must be what the model

@@ -6,7 +6,7 @@
 #include "../common/bconfig.h"
 #include "../common/berr.h"
 
-enum { TEXT_SIZE = 1024 };
+enum { TEXT_SIZE = BCONFIG_SHAPE_TEXT };
 
 struct check {
     const char *model;
@@ -23,16 +23,6 @@ size_t check_find(const struct trt_tensor *tensors, size_t count, const char *na
     while (i < count && (!name || strcmp(tensors[i].name, name) != 0))
         i++;
     return i;
-}
-
-static const char *tensorrt_check_shape_text(const int64_t *dims, size_t rank, char *text)
-{
-    size_t used = (size_t)snprintf(text, TEXT_SIZE, "[");
-    for (size_t i = 0; i < rank && used < TEXT_SIZE - 32; i++)
-        used += (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%lld", i ? "," : "",
-                                 (long long)dims[i]);
-    snprintf(text + used, TEXT_SIZE - used, "]");
-    return text;
 }
 
 static TRITONSERVER_Error *unknown_name(const struct check *c, const char *kind, const char *name)
@@ -79,7 +69,7 @@ static TRITONSERVER_Error *check_shape_tensor(const struct check *c,
                         "unable to load model '%s', shape binding '%s' can only be 0-d or 1-D "
                         "tensor, got %s",
                         c->model, tensor->name,
-                        tensorrt_check_shape_text(tensor->dims, tensor->rank, model_text));
+                        bconfig_shape_text(tensor->dims, tensor->rank, model_text));
     if (rank == 1 && dims[0] != -1 &&
         (tensor->rank ? dims[0] + batch == tensor->dims[0] : !batch && dims[0] == 1))
         return NULL;
@@ -87,8 +77,8 @@ static TRITONSERVER_Error *check_shape_tensor(const struct check *c,
                     "unable to load model '%s', binding '%s' shape expected by framework %s "
                     "doesn't match model configuration shape %s",
                     c->model, tensor->name,
-                    tensorrt_check_shape_text(tensor->dims, tensor->rank, model_text),
-                    tensorrt_check_shape_text(dims, rank, config_text));
+                    bconfig_shape_text(tensor->dims, tensor->rank, model_text),
+                    bconfig_shape_text(dims, rank, config_text));
 }
 
 static bool scalar_fits(const int64_t *dims, size_t rank)
@@ -132,11 +122,11 @@ static TRITONSERVER_Error *tensorrt_check_shape(const struct check *c,
                     "model '%s', tensor '%s': the model expects %zu dimensions (shape %s) but the "
                     "model configuration specifies %zu dimensions (%sshape %s)",
                     c->model, tensor->name, tensor->rank,
-                    tensorrt_check_shape_text(tensor->dims, tensor->rank, model_text), first + rank,
+                    bconfig_shape_text(tensor->dims, tensor->rank, model_text), first + rank,
                     first ? "an initial batch dimension because max_batch_size > 0 followed by the "
                             "explicit tensor shape, making complete "
                           : "",
-                    tensorrt_check_shape_text(full, first + rank, config_text));
+                    bconfig_shape_text(full, first + rank, config_text));
 }
 
 static TRITONSERVER_Error *check_mark(const struct check *c, const char *kind,
@@ -221,8 +211,7 @@ static TRITONSERVER_Error *check_control(const struct check *c, const char *name
     if (!fits || tensor->is_shape)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "unexpected shape %s for control input '%s' for model %s",
-                        tensorrt_check_shape_text(tensor->dims, tensor->rank, text), name,
-                        c->model);
+                        bconfig_shape_text(tensor->dims, tensor->rank, text), name, c->model);
     c->roles[at].configured = true;
     return tensorrt_check_datatype(c, "input", tensor, type);
 }

@@ -10,8 +10,10 @@
  * which the package cuda-bindings brings. Symbols that end in _v2 are those that CUDA's header
  * maps the plain name to. */
 
+#include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define CUDA_DRIVER_LIBRARY "libcuda.so.1"
 
@@ -125,5 +127,19 @@ struct cuda_driver_symbol {
     {                                         \
         CUDA_DRIVER_CALLS(CUDA_DRIVER_SYMBOL) \
     }
+
+/* cuda_driver_fill - look up all functions in the library, which is open.
+ * returns  the symbol that it lacks; NULL = it has all */
+static inline const char *cuda_driver_fill(struct cuda_driver *d, void *library)
+{
+    static const struct cuda_driver_symbol symbols[] = CUDA_DRIVER_SYMBOLS;
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *address = dlsym(library, symbols[i].name);
+        if (!address)
+            return symbols[i].name;
+        memcpy((char *)d + symbols[i].offset, &address, sizeof address);
+    }
+    return NULL;
+}
 
 #endif
