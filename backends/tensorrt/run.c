@@ -295,9 +295,6 @@ static TRITONSERVER_Error *tensorrt_run_work(struct brun *run, void *of)
     if (err)
         return err;
     err = execute(&state);
-    /* What was queued before a failure still reads and writes what this run gives back. */
-    if (err)
-        berr_drop(bcuda_wait(instance->cuda));
     bcuda_leave();
     return err;
 }
