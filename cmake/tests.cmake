@@ -96,6 +96,17 @@ if(TARGET 00_unit_test_tensorrt)
     target_include_directories(00_unit_test_tensorrt PRIVATE ${backends})
 endif()
 
+# And the accelerators of the backend `onnxruntime`, with the ONNX Runtime that lies beside it.
+if(TARGET 00_unit_test_onnxruntime_accelerators)
+    set(backends ${CMAKE_SOURCE_DIR}/backends)
+    target_sources(00_unit_test_onnxruntime_accelerators PRIVATE
+        ${backends}/onnxruntime/accelerators.c ${backends}/onnxruntime/ort.c
+        ${backends}/common/bconfig.c ${backends}/common/berr.c ${backends}/common/cpus.c)
+    target_include_directories(00_unit_test_onnxruntime_accelerators PRIVATE ${backends})
+    target_include_directories(00_unit_test_onnxruntime_accelerators SYSTEM PRIVATE
+        $<TARGET_PROPERTY:nereid::onnxruntime,INTERFACE_INCLUDE_DIRECTORIES>)
+endif()
+
 # The simulation of the shell brings threads, locks and a clock of its own, in place of those of os/.
 if(TARGET 10_sim_test_shell_sim)
     file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/10_sim/shell/*.c)

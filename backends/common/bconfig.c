@@ -115,6 +115,20 @@ const char *bconfig_parameter(yyjson_val *config, const char *key)
     return yyjson_get_str(yyjson_obj_get(parameter, "string_value"));
 }
 
+int32_t bconfig_first_gpu(yyjson_val *config)
+{
+    yyjson_val *groups = yyjson_obj_get(config, "instance_group"), *group;
+    size_t index, count;
+    yyjson_arr_foreach(groups, index, count, group)
+    {
+        const char *kind = yyjson_get_str(yyjson_obj_get(group, "kind"));
+        if (!kind || strcmp(kind, "KIND_GPU") != 0)
+            return -1;
+    }
+    yyjson_val *gpu = yyjson_arr_get_first(yyjson_obj_get(yyjson_arr_get_first(groups), "gpus"));
+    return gpu ? (int32_t)yyjson_get_int(gpu) : -1;
+}
+
 TRITONSERVER_Error *bconfig_parse_int(const char *text, int64_t *ret_value)
 {
     char *end;

@@ -49,6 +49,10 @@ const char *bconfig_shape_text(const int64_t *dims, size_t rank, char *text);
  * returns  borrowed; NULL if there is none */
 const char *bconfig_parameter(yyjson_val *config, const char *key);
 
+/* bconfig_first_gpu - the GPU of the first instance of a model whose instances are all on GPUs.
+ * returns  -1 if there is none */
+int32_t bconfig_first_gpu(yyjson_val *config);
+
 /* bconfig_parse_int - parse the text of a setting as an integer that fits int32.
  * errors   INVALID_ARG naming the text */
 TRITONSERVER_Error *bconfig_parse_int(const char *text, int64_t *ret_value);

@@ -50,10 +50,11 @@ TRITONSERVER_Error *TRITONBACKEND_Finalize(TRITONBACKEND_Backend *backend)
 TRITONSERVER_Error *TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend *backend,
                                                       TRITONBACKEND_BackendAttribute *attributes)
 {
-    (void)backend;
-    TRITONSERVER_Error *err =
-        TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(attributes, true);
-    if (!err && !bentry_uses_gpus())
+    void *runtime = NULL;
+    TRITONSERVER_Error *err = TRITONBACKEND_BackendState(backend, &runtime);
+    if (!err)
+        err = TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(attributes, true);
+    if (!err && !bentry_uses_gpus(runtime))
         err = TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
             attributes, TRITONSERVER_INSTANCEGROUPKIND_CPU, 0, NULL, 0);
     return err;

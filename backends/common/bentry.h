@@ -19,8 +19,9 @@ TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runt
 void bentry_end(void *runtime);
 
 /* bentry_uses_gpus - asked after bentry_begin: false = instances without a kind are not put on
- * GPUs. */
-bool bentry_uses_gpus(void);
+ * GPUs.
+ * runtime  of bentry_begin */
+bool bentry_uses_gpus(void *runtime);
 
 /* model_size, instance_size - sizeof of the backend's own structures. */
 extern const size_t model_size, instance_size;

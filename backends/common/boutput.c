@@ -44,10 +44,9 @@ TRITONSERVER_Error *boutput_select(struct brun *run, struct boutput *outputs, si
     return NULL;
 }
 
-/* cuda  the buffer may be on this GPU or on the host; NULL = it has to be on the host */
-static TRITONSERVER_Error *make_buffer(const struct brun_item *item, const struct boutput *output,
-                                       const int64_t *shape, size_t rank, uint64_t size,
-                                       const struct bcuda *cuda, void **ret_buffer)
+TRITONSERVER_Error *boutput_buffer(const struct brun_item *item, const struct boutput *output,
+                                   const int64_t *shape, size_t rank, uint64_t size,
+                                   const struct bcuda *cuda, void **ret_buffer)
 {
     TRITONBACKEND_Output *made;
     TRITONSERVER_MemoryType memory_type = cuda ? TRITONSERVER_MEMORY_GPU : TRITONSERVER_MEMORY_CPU;
@@ -62,13 +61,6 @@ static TRITONSERVER_Error *make_buffer(const struct brun_item *item, const struc
     if (!err && size && !*ret_buffer)
         err = berr_new(TRITONSERVER_ERROR_INTERNAL, "output '%s' got no buffer", output->name);
     return err;
-}
-
-TRITONSERVER_Error *boutput_buffer(const struct brun_item *item, const struct boutput *output,
-                                   const int64_t *shape, size_t rank, uint64_t size,
-                                   void **ret_buffer)
-{
-    return make_buffer(item, output, shape, rank, size, NULL, ret_buffer);
 }
 
 TRITONSERVER_Error *boutput_state(const struct brun_item *item, const struct boutput *output,
@@ -129,7 +121,7 @@ TRITONSERVER_Error *boutput_scatter(struct brun *run, const struct boutput *outp
                             output->name);
         if (!item->err && output->wanted_by[i])
             brun_fail(item,
-                      make_buffer(item, output, share.shape, share.rank, size, cuda, &buffer));
+                      boutput_buffer(item, output, share.shape, share.rank, size, cuda, &buffer));
         if (buffer && size && !item->err)
             brun_fail(item, bcuda_put(cuda, buffer, data, size));
         if (!item->err && output->is_state)

@@ -27,11 +27,12 @@ struct boutput_tensor {
 TRITONSERVER_Error *boutput_select(struct brun *run, struct boutput *outputs, size_t count);
 
 /* boutput_buffer - make an output in a response.
+ * cuda        the buffer may be on this GPU or on the host: bcuda_put; NULL = it is on the host
  * ret_buffer  `size` bytes, owned by the response; NULL only if size is 0
  * errors      of the request */
 TRITONSERVER_Error *boutput_buffer(const struct brun_item *item, const struct boutput *output,
                                    const int64_t *shape, size_t rank, uint64_t size,
-                                   void **ret_buffer);
+                                   const struct bcuda *cuda, void **ret_buffer);
 
 /* boutput_state - make the state of an item's sequence that an output is for. After writing it,
  * call TRITONBACKEND_StateUpdate.

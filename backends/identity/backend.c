@@ -46,8 +46,9 @@ void bentry_end(void *runtime)
 
 const size_t instance_size = sizeof(struct instance);
 
-bool bentry_uses_gpus(void)
+bool bentry_uses_gpus(void *runtime)
 {
+    (void)runtime;
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* onnxruntime: runs ONNX models with ONNX Runtime on CPU. This file starts and ends it; model.h
+/* onnxruntime: runs ONNX models with ONNX Runtime. This file starts and ends it; model.h
  * describes a model, run.h an execution. */
 #include "triton/core/nereid_backend.h"
 

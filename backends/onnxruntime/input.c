@@ -4,6 +4,9 @@
 
 #include "../common/berr.h"
 
+/* The alignment that kernels for GPUs and their libraries take for granted. */
+enum { GPU_ALIGN = 16 };
+
 /* Lists the inputs of the first request; a model's optional inputs may be missing. */
 static TRITONSERVER_Error *list_inputs(struct run *run, TRITONBACKEND_Request *request)
 {
@@ -96,6 +99,46 @@ static TRITONSERVER_Error *bind_plain(struct run *run, size_t input)
                                    &run->input_values[input]));
 }
 
+/* ONNX Runtime's functions take a non-const pointer, but only read inputs. */
+static TRITONSERVER_Error *bind_gpu_memory(struct run *run, size_t input, const void *data,
+                                           uint64_t size, const int64_t *shape, size_t rank)
+{
+    const struct model *model = run->model;
+    union {
+        const void *from;
+        void *to;
+    } bytes = {data};
+    return ort_err(model->api, model->api->CreateTensorWithDataAsOrtValue(
+                                   run->instance->session->memory, bytes.to, size, shape, rank,
+                                   run->input_tensors[input]->type, &run->input_values[input]));
+}
+
+/* A tensor on the GPU: the request's own memory if it lies there in one piece and aligned,
+ * otherwise a copy, which is queued on the stream that ONNX Runtime works on. */
+static TRITONSERVER_Error *bind_on_gpu(struct run *run, size_t input)
+{
+    const OrtApi *api = run->model->api;
+    const struct binput *of = &run->inputs[input];
+    int64_t shape[BRUN_MAX_DIMS];
+    size_t rank = batch_shape(run, input, shape);
+    uint64_t size = 0;
+    const void *there = NULL;
+    void *room = NULL;
+    TRITONSERVER_Error *err = binput_gpu_size(run->batch, of, run->batch->rows, &size, &there);
+    if (err)
+        return err;
+    if (there && (uintptr_t)there % GPU_ALIGN == 0)
+        return bind_gpu_memory(run, input, there, size, shape, rank);
+    OrtStatus *status =
+        api->CreateTensorAsOrtValue(run->instance->session->allocator, shape, rank,
+                                    run->input_tensors[input]->type, &run->input_values[input]);
+    if (!status)
+        status = api->GetTensorMutableData(run->input_values[input], &room);
+    if (!status && size)
+        binput_gpu_copy(run->batch, of, room, size);
+    return ort_err(api, status);
+}
+
 /* Puts the strings of an item into a tensor from element `first` on; with lengths, so that NULs
  * inside are kept. */
 static TRITONSERVER_Error *fill_strings(struct run *run, size_t input, uint32_t index,
@@ -164,8 +207,11 @@ static TRITONSERVER_Error *bind_strings(struct run *run, size_t input)
 TRITONSERVER_Error *input_bind(struct run *run)
 {
     for (size_t i = 0; i < run->input_count; i++) {
-        bool strings = run->input_tensors[i]->datatype == TRITONSERVER_TYPE_BYTES;
-        TRITONSERVER_Error *err = strings ? bind_strings(run, i) : bind_plain(run, i);
+        const struct model_tensor *tensor = run->input_tensors[i];
+        TRITONSERVER_Error *err = tensor->datatype == TRITONSERVER_TYPE_BYTES ? bind_strings(run, i)
+                                  : run->instance->session->cuda && tensor->rank
+                                      ? bind_on_gpu(run, i)
+                                      : bind_plain(run, i);
         if (err)
             return err;
     }

@@ -5,22 +5,23 @@
 
 const size_t instance_size = sizeof(struct instance);
 
-bool bentry_uses_gpus(void)
+bool bentry_uses_gpus(void *runtime)
 {
-    return false;
+    const struct ort *ort = runtime;
+    return ort->has_cuda;
 }
 
 TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model,
                                   TRITONBACKEND_ModelInstance *handle)
 {
     instance->model = model;
-    instance->place = (struct brun_place){
-        .handle = handle, .model = model->name, .max_batch_size = model->max_batch_size};
-    TRITONSERVER_Error *err = bentry_refuse(
-        handle, BENTRY_ON_GPU, TRITONSERVER_ERROR_UNSUPPORTED,
-        "unable to load model '%s', this ONNX Runtime runs on CPU only: use KIND_CPU", model->name);
+    TRITONSERVER_Error *err = session_take(model, handle, &instance->session);
     if (err)
         return err;
+    instance->place = (struct brun_place){.handle = handle,
+                                          .model = model->name,
+                                          .max_batch_size = model->max_batch_size,
+                                          .cuda = instance->session->cuda};
     return options_run_new(model->ort, model->config, &instance->run_options);
 }
 
@@ -28,5 +29,6 @@ void instance_fini(struct instance *instance)
 {
     if (instance->run_options)
         instance->model->api->ReleaseRunOptions(instance->run_options);
+    session_give(instance->model, instance->session);
     scratch_fini(&instance->place.scratch);
 }

@@ -1,10 +1,11 @@
 #pragma once
 
-#include "model.h"
+#include "session.h"
 
-/* An instance of a model: what one execution needs in addition to the shared session. */
+/* An instance of a model: what one execution needs in addition to the model. */
 struct instance {
     struct brun_place place;
     struct model *model;
+    struct session *session;
     OrtRunOptions *run_options;
 };

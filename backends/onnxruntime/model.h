@@ -7,13 +7,14 @@
 #include "../common/brun.h"
 #include "ort.h"
 
-/* A loaded model: one session, which all its instances share, and the description of its
- * tensors. Read-only once model_init has returned, except for atomics. */
+/* A loaded model: its sessions, and the description of its tensors. Read-only once model_init has
+ * returned, except for atomics and what the lock is for. */
 
 /* Whether an output had its declared shape in earlier runs. */
 enum model_promise { PROMISE_UNTRIED, PROMISE_KEPT, PROMISE_BROKEN };
 
 struct batch_input;
+struct session;
 
 struct model_tensor {
     char *name; /* ONNX Runtime's memory */
@@ -45,8 +46,10 @@ struct model {
     yyjson_val *config;
     int64_t max_batch_size;
     bool is_netdef; /* Caffe2's: translated, and what its tensors are the configuration says */
-    OrtSession *session;
-    size_t input_count; /* required inputs first, then initializers */
+    pthread_mutex_t lock;   /* for the sessions */
+    struct session *on_cpu; /* that of all instances on the CPU; NULL until it is needed */
+    struct session *spare;  /* for the first instance on a GPU; NULL once it is taken */
+    size_t input_count;     /* required inputs first, then initializers */
     size_t required_count;
     struct model_tensor *inputs;
     size_t output_count;

@@ -14,7 +14,7 @@
 
 /* Everything that is allocated while a model is translated. */
 struct netdef_file {
-    struct model *model;
+    const struct model *model;
     struct scratch memory;
     char *net_path, *init_path;
     void *net_content, *init_content;
@@ -50,7 +50,7 @@ static TRITONSERVER_Error *read_net(struct netdef_file *file, const char *path, 
  * file, model.netdef holds the weights too. */
 static TRITONSERVER_Error *read_files(struct netdef_file *file)
 {
-    struct model *model = file->model;
+    const struct model *model = file->model;
     TRITONSERVER_Error *err =
         bfile_of_model(model->handle, model->config, "model.netdef", &file->net_path);
     if (err)
@@ -176,7 +176,8 @@ static TRITONSERVER_Error *translate_files(struct netdef_file *file)
     return named;
 }
 
-TRITONSERVER_Error *netdef_file_open(struct model *model, const OrtSessionOptions *options)
+TRITONSERVER_Error *netdef_file_open(const struct model *model, const OrtSessionOptions *options,
+                                     OrtSession **ret_session)
 {
     struct netdef_file file = {.model = model};
     TRITONSERVER_Error *err = read_files(&file);
@@ -187,7 +188,7 @@ TRITONSERVER_Error *netdef_file_open(struct model *model, const OrtSessionOption
     if (!err)
         err = ort_err(model->api,
                       model->api->CreateSessionFromArray(model->ort->env, file.onnx.bytes,
-                                                         file.onnx.size, options, &model->session));
+                                                         file.onnx.size, options, ret_session));
     close_files(&file);
     return err;
 }

@@ -5,6 +5,7 @@
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "accelerators.h"
 
 static TRITONSERVER_Error *set_graph_level(const OrtApi *api, yyjson_val *config,
                                            OrtSessionOptions *options)
@@ -126,123 +127,6 @@ static OrtStatus *add_run_entry(const OrtApi *api, void *options, const char *na
     return api->AddRunConfigEntry(options, name, value);
 }
 
-static TRITONSERVER_Error *has_provider(const OrtApi *api, const char *name, bool *ret_has)
-{
-    char **names;
-    int count;
-    TRITONSERVER_Error *err = ort_err(api, api->GetAvailableProviders(&names, &count));
-    if (err)
-        return err;
-    *ret_has = false;
-    for (int i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            *ret_has = true;
-    return ort_err(api, api->ReleaseAvailableProviders(names, count));
-}
-
-/* Refuses parameters that name files of the server or addresses in its memory: a configuration
- * may come over the network or from a store. */
-static TRITONSERVER_Error *check_openvino_parameter(const char *key)
-{
-    static const char *const refused[] = {"cache_dir", "load_config", "context"};
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (strcmp(key, refused[i]) == 0)
-            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                            "Execution Accelerator 'openvino': the parameter '%s' leads out of the "
-                            "model's directory and is not taken; remove it",
-                            key);
-    return NULL;
-}
-
-/* Uses the same precision as the runtime without it, and as many threads, unless the
- * accelerator's parameters say otherwise. */
-static TRITONSERVER_Error *add_openvino(const struct ort *ort, yyjson_val *parameters,
-                                        OrtSessionOptions *options)
-{
-    enum { OWN = 3, MOST = 32 };
-    const OrtApi *api = ort->api;
-    bool has = false;
-    TRITONSERVER_Error *err = has_provider(api, "OpenVINOExecutionProvider", &has);
-    if (err)
-        return err;
-    if (!has)
-        return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
-                        "Execution Accelerator 'openvino' is requested, but this ONNX Runtime was "
-                        "built without it");
-    char threads[16];
-    snprintf(threads, sizeof threads, "%d", ort->processors);
-    const char *keys[MOST] = {"device_type", "precision", "num_of_threads"};
-    const char *values[MOST] = {"CPU", "FP32", threads};
-    size_t index, count, used = OWN;
-    yyjson_val *key, *value;
-    yyjson_obj_foreach(parameters, index, count, key, value)
-    {
-        err = check_openvino_parameter(yyjson_get_str(key));
-        if (err)
-            return err;
-        size_t at = 0;
-        while (at < used && strcmp(keys[at], yyjson_get_str(key)) != 0)
-            at++;
-        if (at == MOST)
-            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                            "Execution Accelerator 'openvino' takes at most %d parameters",
-                            MOST - OWN);
-        keys[at] = yyjson_get_str(key);
-        values[at] = yyjson_get_str(value);
-        used = at == used ? used + 1 : used;
-    }
-    err = ort_err(
-        api, api->SessionOptionsAppendExecutionProvider_OpenVINO_V2(options, keys, values, used));
-    if (!err)
-        return NULL;
-    TRITONSERVER_Error *told = berr_new(
-        TRITONSERVER_ERROR_INVALID_ARG,
-        "Execution Accelerator 'openvino' does not start with these parameters, the log says "
-        "why: %s",
-        TRITONSERVER_ErrorMessage(err));
-    berr_drop(err);
-    return told;
-}
-
-static yyjson_val *cpu_accelerators(yyjson_val *config)
-{
-    yyjson_val *optimization = yyjson_obj_get(config, "optimization");
-    yyjson_val *accelerators = yyjson_obj_get(optimization, "execution_accelerators");
-    return yyjson_obj_get(accelerators, "cpu_execution_accelerator");
-}
-
-bool options_want_openvino(yyjson_val *config)
-{
-    size_t index, count;
-    yyjson_val *accelerator;
-    yyjson_arr_foreach(cpu_accelerators(config), index, count, accelerator)
-    {
-        const char *name = yyjson_get_str(yyjson_obj_get(accelerator, "name"));
-        if (name && strcmp(name, "openvino") == 0)
-            return true;
-    }
-    return false;
-}
-
-static TRITONSERVER_Error *add_accelerators(const struct ort *ort, yyjson_val *config,
-                                            OrtSessionOptions *options)
-{
-    size_t index, count;
-    yyjson_val *accelerator;
-    yyjson_arr_foreach(cpu_accelerators(config), index, count, accelerator)
-    {
-        const char *name = yyjson_get_str(yyjson_obj_get(accelerator, "name"));
-        if (!name || strcmp(name, "openvino") != 0)
-            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                            "unknown Execution Accelerator '%s' is requested", name ? name : "");
-        TRITONSERVER_Error *err =
-            add_openvino(ort, yyjson_obj_get(accelerator, "parameters"), options);
-        if (err)
-            return err;
-    }
-    return NULL;
-}
-
 static TRITONSERVER_Error *add_operators(const OrtApi *api, yyjson_val *config,
                                          OrtSessionOptions *options)
 {
@@ -261,7 +145,7 @@ static TRITONSERVER_Error *add_operators(const OrtApi *api, yyjson_val *config,
 }
 
 TRITONSERVER_Error *options_new(const struct ort *ort, yyjson_val *config,
-                                OrtSessionOptions **ret_options)
+                                const struct accelerators_gpu *gpu, OrtSessionOptions **ret_options)
 {
     const OrtApi *api = ort->api;
     OrtSessionOptions *options = NULL;
@@ -276,7 +160,7 @@ TRITONSERVER_Error *options_new(const struct ort *ort, yyjson_val *config,
     if (!err)
         err = add_entries(api, config, "session.", options, add_session_entry);
     if (!err)
-        err = add_accelerators(ort, config, options);
+        err = accelerators_add(ort, config, gpu, options);
     if (!err)
         err = add_operators(api, config, options);
     if (err) {

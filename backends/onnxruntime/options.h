@@ -1,16 +1,16 @@
 #pragma once
 
-#include <stdbool.h>
 #include <yyjson.h>
 
+#include "accelerators.h"
 #include "ort.h"
 
 /* options_new - make the session options for a model's configuration.
  * ort          started
  * config       root of the model's configuration
+ * gpu          where the session computes; NULL = on the CPU
  * ret_options  owned by the caller: ReleaseSessionOptions
- * errors       INVALID_ARG for a parameter that does not parse or an unknown accelerator,
- *              UNSUPPORTED for an accelerator that this ONNX Runtime does not have
+ * errors       INVALID_ARG for a parameter that does not parse; as accelerators_add
  *
  * optimization.graph.level      0 all, -1 basic, 1 basic and extended, 2 none
  * parameters (string_value):
@@ -22,11 +22,8 @@
  *   session.*                   passed to ONNX Runtime unchanged
  * A model that sets neither thread count and runs sequentially shares the process's pool. */
 TRITONSERVER_Error *options_new(const struct ort *ort, yyjson_val *config,
+                                const struct accelerators_gpu *gpu,
                                 OrtSessionOptions **ret_options);
-
-/* options_want_openvino - true if a model's configuration asks for the accelerator `openvino`,
- * which a separate runtime has. */
-bool options_want_openvino(yyjson_val *config);
 
 /* options_run_new - make the run options of a model: the parameters memory.*, such as
  * memory.enable_memory_arena_shrinkage, passed on unchanged.

@@ -193,6 +193,20 @@ static OrtStatus *make_env(struct ort *ort)
     return status;
 }
 
+TRITONSERVER_Error *ort_has_provider(const struct ort *ort, const char *name, bool *ret_has)
+{
+    char **names;
+    int count;
+    TRITONSERVER_Error *err = ort_err(ort->api, ort->api->GetAvailableProviders(&names, &count));
+    if (err)
+        return err;
+    *ret_has = false;
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            *ret_has = true;
+    return ort_err(ort->api, ort->api->ReleaseAvailableProviders(names, count));
+}
+
 static TRITONSERVER_Error *onnxruntime_ort_start(struct ort *ort, const char *told)
 {
     TRITONSERVER_Error *err = load_api(ort, told);
@@ -203,7 +217,8 @@ static TRITONSERVER_Error *onnxruntime_ort_start(struct ort *ort, const char *to
     OrtStatus *status = make_env(ort);
     if (!status)
         status = ort->api->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &ort->cpu);
-    return ort_err(ort->api, status);
+    err = ort_err(ort->api, status);
+    return err ? err : ort_has_provider(ort, "CUDAExecutionProvider", &ort->has_cuda);
 }
 
 /* Opens the runtime in a folder; owns the folder's name. */

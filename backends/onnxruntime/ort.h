@@ -23,6 +23,7 @@ struct ort {
     OrtEnv *env;
     OrtMemoryInfo *cpu; /* describes CPU memory that ONNX Runtime does not own */
     int processors;
+    bool has_cuda; /* it was built with CUDA's execution provider */
     /* for the runtime with OpenVINO: held while it is loaded and while its sessions are made */
     pthread_mutex_t lock;
     struct ort *openvino; /* NULL until a model needs it */
@@ -41,6 +42,9 @@ TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort
  * ret_ort  owned by ort
  * errors   UNAVAILABLE if it is missing, with what to do */
 TRITONSERVER_Error *ort_with_openvino(struct ort *ort, struct ort **ret_ort);
+
+/* ort_has_provider - whether this ONNX Runtime was built with an execution provider. */
+TRITONSERVER_Error *ort_has_provider(const struct ort *ort, const char *name, bool *ret_has);
 
 /* ort_free - free the environment; NULL is allowed. The library stays mapped, because its
  * threads and destructors would crash. No session may be left. */

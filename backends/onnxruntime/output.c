@@ -60,6 +60,11 @@ TRITONSERVER_Error *output_select(struct run *run)
     return NULL;
 }
 
+bool output_is_text(const struct run *run, size_t index)
+{
+    return run->outputs[index].tensor->datatype == TRITONSERVER_TYPE_BYTES;
+}
+
 /* The shape that the model declares for this batch, if no dimension is open. */
 static bool onnxruntime_output_promised(const struct run *run, const struct model_tensor *tensor,
                                         int64_t *shape, uint64_t *ret_size)
@@ -82,9 +87,9 @@ static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const stru
         !onnxruntime_output_promised(run, tensor, shape, &output->size))
         return NULL;
     bool scalar = tensor->rank == 0;
-    TRITONSERVER_Error *err =
-        boutput_buffer(item, output->told, scalar ? tensor->served_dims : shape,
-                       scalar ? tensor->served_rank : tensor->rank, output->size, &output->buffer);
+    TRITONSERVER_Error *err = boutput_buffer(
+        item, output->told, scalar ? tensor->served_dims : shape,
+        scalar ? tensor->served_rank : tensor->rank, output->size, NULL, &output->buffer);
     output->foreseen = true;
     if (err || output->size == 0 || (uintptr_t)output->buffer % OUTPUT_ALIGN != 0)
         return err;
@@ -98,7 +103,7 @@ static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const stru
  * open shape, the others cannot be made earlier either. */
 TRITONSERVER_Error *output_foresee(struct run *run)
 {
-    if (run->batch->count != 1)
+    if (run->batch->count != 1 || run->instance->session->cuda)
         return NULL;
     TRITONSERVER_Error *err = NULL;
     bool open = false;
@@ -195,9 +200,10 @@ bool output_take_back(struct run *run)
     return true;
 }
 
+/* cuda  as boutput_buffer; a state is on the host */
 static TRITONSERVER_Error *open_sink(const struct brun_item *item, const struct output *output,
                                      const struct result *result, uint64_t size, bool as_state,
-                                     struct sink *ret_sink)
+                                     const struct bcuda *cuda, struct sink *ret_sink)
 {
     const struct model_tensor *tensor = output->tensor;
     bool scalar = result->rank == 0;
@@ -206,7 +212,8 @@ static TRITONSERVER_Error *open_sink(const struct brun_item *item, const struct 
         return boutput_state(item, output->told, result->shape, result->rank, size,
                              &ret_sink->state, &ret_sink->buffer);
     return boutput_buffer(item, output->told, scalar ? tensor->served_dims : result->shape,
-                          scalar ? tensor->served_rank : result->rank, size, &ret_sink->buffer);
+                          scalar ? tensor->served_rank : result->rank, size, cuda,
+                          &ret_sink->buffer);
 }
 
 /* Writes `count` strings from element `first` on, each after its length. */
@@ -230,7 +237,8 @@ onnxruntime_output_write_strings(const struct run *run, const struct brun_item *
     if (status)
         return ort_err(api, status);
     struct sink sink = {0};
-    TRITONSERVER_Error *err = open_sink(item, &run->outputs[index], result, size, as_state, &sink);
+    TRITONSERVER_Error *err =
+        open_sink(item, &run->outputs[index], result, size, as_state, NULL, &sink);
     char *at = sink.buffer;
     for (size_t i = 0; i < count && !err && !status; i++) {
         size_t length = 0;
@@ -251,14 +259,17 @@ static TRITONSERVER_Error *write_plain(const struct run *run, const struct brun_
                                        size_t count, bool as_state)
 {
     const struct output *output = &run->outputs[index];
+    struct bcuda *cuda = run->instance->session->cuda;
     size_t element = TRITONSERVER_DataTypeByteSize(output->tensor->datatype);
     struct sink sink = {0};
-    TRITONSERVER_Error *err = open_sink(item, output, result, count * element, as_state, &sink);
-    if (err)
-        return err;
-    if (count)
-        memcpy(sink.buffer, (const char *)result->data + first * element, count * element);
-    return as_state ? TRITONBACKEND_StateUpdate(sink.state) : NULL;
+    TRITONSERVER_Error *err =
+        open_sink(item, output, result, count * element, as_state, cuda, &sink);
+    if (!err)
+        err = bcuda_put(cuda, sink.buffer, (const char *)result->data + first * element,
+                        count * element);
+    if (!err && as_state && cuda) /* what the next request is given has to be there */
+        err = bcuda_wait(cuda);
+    return err || !as_state ? err : TRITONBACKEND_StateUpdate(sink.state);
 }
 
 static TRITONSERVER_Error *check_rows(const struct run *run, const char *name,

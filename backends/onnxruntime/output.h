@@ -6,6 +6,9 @@
  * errors   for the whole run: no memory. An item that wants an unknown output gets an error. */
 TRITONSERVER_Error *output_select(struct run *run);
 
+/* output_is_text - whether an output has strings, which lie on the host. */
+bool output_is_text(const struct run *run, size_t index);
+
 /* output_foresee - for a batch of one request: make the outputs whose shape the model declares,
  * so that ONNX Runtime writes directly into their buffers. Only for outputs whose declared shape
  * was right in an earlier run.

@@ -6,14 +6,71 @@
 #include "input.h"
 #include "output.h"
 
-static TRITONSERVER_Error *onnxruntime_run_compute(const struct run *run)
+static TRITONSERVER_Error *compute_on_cpu(const struct run *run)
 {
     const struct model *model = run->model;
     return ort_err(model->api,
-                   model->api->Run(model->session, run->instance->run_options, run->input_names,
-                                   (const OrtValue *const *)run->input_values,
+                   model->api->Run(run->instance->session->handle, run->instance->run_options,
+                                   run->input_names, (const OrtValue *const *)run->input_values,
                                    run->input_count + model->batch_input_count, run->output_names,
                                    run->output_count, run->output_values));
+}
+
+/* Says where the tensors are: results stay on the GPU, but strings. */
+static OrtStatus *bind_tensors(const struct run *run, OrtIoBinding *binding)
+{
+    const OrtApi *api = run->model->api;
+    OrtStatus *status = NULL;
+    size_t inputs = run->input_count + run->model->batch_input_count;
+    for (size_t i = 0; i < inputs && !status; i++)
+        status = api->BindInput(binding, run->input_names[i], run->input_values[i]);
+    for (size_t i = 0; i < run->output_count && !status; i++)
+        status = api->BindOutputToDevice(binding, run->output_names[i],
+                                         output_is_text(run, i) ? run->model->ort->cpu
+                                                                : run->instance->session->memory);
+    return status;
+}
+
+static OrtStatus *take_results(const struct run *run, const OrtIoBinding *binding)
+{
+    const OrtApi *api = run->model->api;
+    OrtAllocator *allocator = NULL;
+    OrtValue **values = NULL;
+    size_t count = 0;
+    OrtStatus *status = api->GetAllocatorWithDefaultOptions(&allocator);
+    if (!status)
+        status = api->GetBoundOutputValues(binding, allocator, &values, &count);
+    if (status)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        run->output_values[i] = values[i];
+    return api->AllocatorFree(allocator, values);
+}
+
+static TRITONSERVER_Error *compute_on_gpu(const struct run *run)
+{
+    const OrtApi *api = run->model->api;
+    const struct session *session = run->instance->session;
+    OrtIoBinding *binding = NULL;
+    TRITONSERVER_Error *err = session_check(session);
+    if (err)
+        return err;
+    OrtStatus *status = api->CreateIoBinding(session->handle, &binding);
+    if (!status)
+        status = bind_tensors(run, binding);
+    if (!status)
+        status = api->RunWithBinding(session->handle, run->instance->run_options, binding);
+    if (!status)
+        status = take_results(run, binding);
+    if (binding)
+        api->ReleaseIoBinding(binding);
+    err = ort_err(api, status);
+    return err ? err : bcuda_wait(session->cuda);
+}
+
+static TRITONSERVER_Error *onnxruntime_run_compute(const struct run *run)
+{
+    return run->instance->session->cuda ? compute_on_gpu(run) : compute_on_cpu(run);
 }
 
 /* Runs the model. If an output does not have its declared shape, the run is repeated. */

@@ -93,15 +93,15 @@ static TRITONSERVER_Error *onnxruntime_signature_read_shape(const OrtApi *api,
 
 static TRITONSERVER_Error *onnxruntime_signature_read_tensor(const struct model *model,
                                                              const struct list *list,
+                                                             const OrtSession *session,
                                                              OrtAllocator *allocator, size_t index,
                                                              struct model_tensor *tensor)
 {
     const OrtApi *api = model->api;
-    TRITONSERVER_Error *err =
-        ort_err(api, list->name(model->session, index, allocator, &tensor->name));
+    TRITONSERVER_Error *err = ort_err(api, list->name(session, index, allocator, &tensor->name));
     OrtTypeInfo *info = NULL;
     if (!err)
-        err = ort_err(api, list->type(model->session, index, &info));
+        err = ort_err(api, list->type(session, index, &info));
     if (!err)
         err = onnxruntime_signature_read_shape(api, info, tensor);
     if (info)
@@ -111,8 +111,9 @@ static TRITONSERVER_Error *onnxruntime_signature_read_tensor(const struct model 
 
 /* Reads a list into `tensors`. Counts them one by one, so that a failure can free what was read. */
 static TRITONSERVER_Error *
-onnxruntime_signature_read_list(const struct model *model, const struct list *list, size_t expected,
-                                bool initializer, struct model_tensor *tensors, size_t *count)
+onnxruntime_signature_read_list(const struct model *model, const struct list *list,
+                                const OrtSession *session, size_t expected, bool initializer,
+                                struct model_tensor *tensors, size_t *count)
 {
     OrtAllocator *allocator = NULL;
     TRITONSERVER_Error *err =
@@ -120,12 +121,12 @@ onnxruntime_signature_read_list(const struct model *model, const struct list *li
     for (size_t i = 0; i < expected && !err; i++) {
         struct model_tensor *tensor = &tensors[(*count)++];
         tensor->initializer = initializer;
-        err = onnxruntime_signature_read_tensor(model, list, allocator, i, tensor);
+        err = onnxruntime_signature_read_tensor(model, list, session, allocator, i, tensor);
     }
     return err;
 }
 
-TRITONSERVER_Error *signature_read(struct model *model)
+TRITONSERVER_Error *signature_read(struct model *model, const OrtSession *session)
 {
     const OrtApi *api = model->api;
     const struct list inputs = {api->SessionGetInputCount, api->SessionGetInputName,
@@ -136,11 +137,11 @@ TRITONSERVER_Error *signature_read(struct model *model)
     const struct list outputs = {api->SessionGetOutputCount, api->SessionGetOutputName,
                                  api->SessionGetOutputTypeInfo};
     size_t input_count = 0, default_count = 0, output_count = 0;
-    OrtStatus *status = inputs.count(model->session, &input_count);
+    OrtStatus *status = inputs.count(session, &input_count);
     if (!status)
-        status = defaults.count(model->session, &default_count);
+        status = defaults.count(session, &default_count);
     if (!status)
-        status = outputs.count(model->session, &output_count);
+        status = outputs.count(session, &output_count);
     if (status)
         return ort_err(api, status);
 
@@ -149,13 +150,13 @@ TRITONSERVER_Error *signature_read(struct model *model)
     if (!model->inputs || !model->outputs)
         return berr_no_memory();
     model->required_count = input_count;
-    TRITONSERVER_Error *err = onnxruntime_signature_read_list(model, &inputs, input_count, false,
-                                                              model->inputs, &model->input_count);
+    TRITONSERVER_Error *err = onnxruntime_signature_read_list(
+        model, &inputs, session, input_count, false, model->inputs, &model->input_count);
     if (!err)
-        err = onnxruntime_signature_read_list(model, &defaults, default_count, true, model->inputs,
-                                              &model->input_count);
+        err = onnxruntime_signature_read_list(model, &defaults, session, default_count, true,
+                                              model->inputs, &model->input_count);
     if (!err)
-        err = onnxruntime_signature_read_list(model, &outputs, output_count, false, model->outputs,
-                                              &model->output_count);
+        err = onnxruntime_signature_read_list(model, &outputs, session, output_count, false,
+                                              model->outputs, &model->output_count);
     return err;
 }

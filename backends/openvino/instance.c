@@ -20,8 +20,9 @@ static TRITONSERVER_Error *openvino_instance_make_request(struct instance *insta
 
 const size_t instance_size = sizeof(struct instance);
 
-bool bentry_uses_gpus(void)
+bool bentry_uses_gpus(void *runtime)
 {
+    (void)runtime;
     return false;
 }
 

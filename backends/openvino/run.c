@@ -147,7 +147,7 @@ static TRITONSERVER_Error *lend_output(struct state *state, size_t index)
     bool scalar = tensor->rank == 0;
     TRITONSERVER_Error *err = boutput_buffer(
         &state->run->items[0], &state->outputs[index], scalar ? tensor->served_dims : shape,
-        scalar ? tensor->served_rank : tensor->rank, loan->size, &loan->buffer);
+        scalar ? tensor->served_rank : tensor->rank, loan->size, NULL, &loan->buffer);
     loan->made = true;
     if (err || (uintptr_t)loan->buffer % SCRATCH_ALIGN != 0)
         return err;

@@ -106,8 +106,9 @@ static TRITONSERVER_Error *instance_host(struct model *model, const char *name,
 
 const size_t instance_size = sizeof(struct instance);
 
-bool bentry_uses_gpus(void)
+bool bentry_uses_gpus(void *runtime)
 {
+    (void)runtime;
     return true;
 }
 

@@ -5,8 +5,9 @@
 
 const size_t instance_size = sizeof(struct instance);
 
-bool bentry_uses_gpus(void)
+bool bentry_uses_gpus(void *runtime)
 {
+    (void)runtime;
     return libtorch_gpu_absence() == NULL;
 }
 

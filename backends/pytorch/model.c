@@ -98,29 +98,12 @@ void model_give_copy(struct model *model, struct model_copy *copy)
     }
 }
 
-/* Where the first copy is read to: the GPU of the first instance if all are on GPUs. */
-static int32_t first_device(yyjson_val *config)
-{
-    yyjson_val *groups = yyjson_obj_get(config, "instance_group"), *group;
-    size_t index, count;
-    if (libtorch_gpu_absence() || yyjson_arr_size(groups) == 0)
-        return LIBTORCH_CPU;
-    yyjson_arr_foreach(groups, index, count, group)
-    {
-        const char *kind = yyjson_get_str(yyjson_obj_get(group, "kind"));
-        if (!kind || strcmp(kind, "KIND_GPU") != 0)
-            return LIBTORCH_CPU;
-    }
-    yyjson_val *gpus = yyjson_obj_get(yyjson_arr_get_first(groups), "gpus");
-    yyjson_val *gpu = yyjson_arr_get_first(gpus);
-    return gpu ? (int32_t)yyjson_get_int(gpu) : LIBTORCH_CPU;
-}
-
 /* The first copy, which names are from; no instance uses it yet. */
 static TRITONSERVER_Error *pytorch_model_read(struct model *model)
 {
     struct model_copy *copy = NULL;
-    TRITONSERVER_Error *err = read_copy(model, first_device(model->config), &copy);
+    int32_t device = libtorch_gpu_absence() ? -1 : bconfig_first_gpu(model->config);
+    TRITONSERVER_Error *err = read_copy(model, device < 0 ? LIBTORCH_CPU : device, &copy);
     if (err)
         return err;
     copy->users = 0;

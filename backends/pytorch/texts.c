@@ -84,7 +84,7 @@ static TRITONSERVER_Error *pytorch_texts_write_share(const struct brun_item *ite
                             output->name);
         size += sizeof(uint32_t) + length;
     }
-    TRITONSERVER_Error *err = boutput_buffer(item, output, shape, 1, size, &buffer);
+    TRITONSERVER_Error *err = boutput_buffer(item, output, shape, 1, size, NULL, &buffer);
     char *at = buffer;
     for (size_t i = first; i < first + count && !err; i++) {
         libtorch_call_result_string(call, index, i, &text, &length);

@@ -204,7 +204,8 @@ TRITONSERVER_Error *batch_parts_divide(struct brun *run, const struct model_tens
                             "elements than the shapes of its input '%s'",
                             output->name, by->name);
         if (!item->err && output->wanted_by[i])
-            brun_fail(item, boutput_buffer(item, output, share.shape, share.rank, size, &buffer));
+            brun_fail(item,
+                      boutput_buffer(item, output, share.shape, share.rank, size, NULL, &buffer));
         if (buffer && size)
             memcpy(buffer, data, size);
         data += size;

@@ -109,7 +109,7 @@ static TRITONSERVER_Error *tensorflow_texts_write_share(const struct brun_item *
         size += sizeof(uint32_t) + length;
     }
     TRITONSERVER_Error *err =
-        boutput_buffer(item, output, share->shape, share->rank, size, &buffer);
+        boutput_buffer(item, output, share->shape, share->rank, size, NULL, &buffer);
     char *at = buffer;
     for (size_t i = 0; i < count && !err; i++) {
         uint32_t length = (uint32_t)TF_StringGetSize(&strings[i]);

@@ -36,7 +36,8 @@ void bentry_end(void *runtime)
     free(runtime);
 }
 
-bool bentry_uses_gpus(void)
+bool bentry_uses_gpus(void *runtime)
 {
+    (void)runtime;
     return true;
 }

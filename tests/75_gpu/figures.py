@@ -22,6 +22,14 @@ def note(line: str) -> None:
             file.write(line + "\n")
 
 
+def gpu_memory_used() -> int:
+    """Bytes of the first GPU that anybody uses."""
+    import torch  # noqa: PLC0415 - what is slow to load is loaded by those who ask
+
+    free, total = torch.cuda.mem_get_info()
+    return int(total - free)
+
+
 class Copies:
     """Counts the copies that a server with this environment asks CUDA's driver for."""
 

@@ -266,11 +266,6 @@ def test_loads_and_unloads(tmp_path: Path) -> None:
             asker(httpclient, server, "encoder", {"tokens": tokens}, "embedding__0")()
             assert rawhttp.post(server.http, "/v2/repository/models/encoder/unload", {}).status == 200
             server.process.wait_until(lambda: rawhttp.get(server.http, "/v2/models/encoder/ready").status != 200, 60)
-            used.append(driver_used(server))
+            used.append(figures.gpu_memory_used())
     note(f"loads and unloads: MiB of the GPU in use after each: {[round(each / 1048576) for each in used]}")
     assert used[-1] <= used[1] + (16 << 20)
-
-
-def driver_used(server: Server) -> int:
-    free, total = models.torch.cuda.mem_get_info()
-    return int(total - free)

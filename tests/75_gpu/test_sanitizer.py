@@ -7,6 +7,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+import gpu_networks as networks
 import numpy as np
 import pytest
 import torch_models as models
@@ -88,3 +89,18 @@ def test_pytorch(tmp_path: Path) -> None:
             with grpcclient.InferenceServerClient(server.grpc) as asks:
                 found = asks.infer("digits", [given]).as_numpy("logits__0")
             np.testing.assert_allclose(found, models.answer(network, pictures[:rows]), rtol=1e-3, atol=1e-4)
+
+
+def test_onnxruntime(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    networks.add_digits(repository, "digits", "dynamic_batching { } instance_group [ { count: 2 kind: KIND_GPU gpus: [ 0 ] } ]")
+    networks.add_digits(repository, "on_cpu", "instance_group [ { kind: KIND_CPU } ]")
+    pictures, _ = models.images()
+    with Sanitized(repository.path, {"backend-config": f"onnxruntime,library={networks.library()}"}, ready_within=300) as server:
+        with grpcclient.InferenceServerClient(server.grpc) as asks:
+            tensors = asks.get_model_metadata("digits")
+            for rows in (1, 7, 64):
+                given = grpcclient.InferInput(tensors.inputs[0].name, [rows, 64], "FP32")
+                given.set_data_from_numpy(pictures[:rows])
+                found, expected = (asks.infer(model, [given]).as_numpy(tensors.outputs[0].name) for model in ("digits", "on_cpu"))
+                np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-3)
