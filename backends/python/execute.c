@@ -387,7 +387,7 @@ bool execute_begin(struct host *host, TRITONBACKEND_Request **requests, uint32_t
     execute_prepare(batch, requests, count, host->begun->fates);
     TRITONSERVER_Error *err = execute_submit(host, batch, &sent);
     if (sent) {
-        stub_part(host->stub);
+        stub_turn_away(host->stub);
         return true;
     }
     execute_withdraw(host, batch);

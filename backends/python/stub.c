@@ -310,6 +310,12 @@ void stub_part(struct stub *stub)
     pthread_mutex_unlock(&stub->reading);
 }
 
+void stub_turn_away(struct stub *stub)
+{
+    stub->parted = true;
+    pthread_mutex_unlock(&stub->reading);
+}
+
 /* Whether a record is no more than its bytes: no tensor elsewhere, no request to another model. */
 static bool stub_is_short(const struct link_record *record)
 {

@@ -88,12 +88,14 @@ void stub_let(struct stub *stub);
  * stub_try_hold - stub_hold, unless somebody else has it.
  * stub_leave    - stub_let, but what is there is read by a thread of the stub's own.
  * stub_part     - in its place: the bell rings when something comes.
+ * stub_turn_away - in its place: whoever turns away looks again at once, and no bell rings.
  * stub_look     - read what is there, as stub_wait, but not much, and nothing that is long; under
  *                 stub_hold. */
 enum stub_look { STUB_LOOK_DONE, STUB_LOOK_AGAIN, STUB_LOOK_LONG };
 bool stub_try_hold(struct stub *stub);
 void stub_leave(struct stub *stub);
 void stub_part(struct stub *stub);
+void stub_turn_away(struct stub *stub);
 enum stub_look stub_look(struct stub *stub, const bool *done);
 
 enum stub_wait { STUB_DONE, STUB_DEAD, STUB_LATE, STUB_STOPPED };

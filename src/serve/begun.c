@@ -17,6 +17,7 @@ enum begun_rest {
     REST_NONE,    /* no batch, or a loop waits for it */
     REST_EXECUTE, /* it was not begun */
     REST_FINISH,  /* it was */
+    REST_OVER,    /* it has ended already */
 };
 
 /* The bell as one loop watches it. */
@@ -122,6 +123,17 @@ void begun_free(struct begun *b)
     mem_free(b);
 }
 
+/* Who is woken may be quicker than this thread, on one processor above all: then there is nothing
+ * to wait for. */
+static enum nereid_progress look_at_once(struct begun *b)
+{
+    struct submit_turn turn;
+    submit_turn_begin(&turn);
+    enum nereid_progress progress = instance_look(b->runner->instance);
+    submit_turn_end(&turn);
+    return progress;
+}
+
 /* Begins the batch that was taken, while this loop watches the bell. Returns what is left to a
  * thread. */
 static enum begun_rest begun_start(struct begun *b)
@@ -130,6 +142,9 @@ static enum begun_rest begun_start(struct begun *b)
     runner_announce(r, b->count);
     if (!instance_begin(r->instance, r->batch, b->count))
         return REST_EXECUTE;
+    enum nereid_progress progress = look_at_once(b);
+    if (progress != NEREID_PENDING)
+        return progress == NEREID_ENDED ? REST_OVER : REST_FINISH;
     b->watch->waits = true;
     loop_timer_set(b->watch->loop, &b->patience, clock_now_ns() + PATIENCE_NS);
     return REST_NONE;
@@ -183,7 +198,7 @@ static bool begun_next(struct begun *b, time_ns now)
         mutex_unlock(&v->lock);
         enum begun_rest rest = watched ? begun_start(b) : REST_EXECUTE;
         mutex_lock(&v->lock);
-        goes_on = rest == REST_NONE || hand_over(b, rest);
+        goes_on = rest == REST_NONE || (rest != REST_OVER && hand_over(b, rest));
     }
     if (!goes_on)
         begun_give_back(r);

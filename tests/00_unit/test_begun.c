@@ -34,7 +34,17 @@ static const char two_instances[] =
     "name: 'm' backend: 'b' " IO "instance_group [{ count: 2 kind: KIND_CPU }]";
 
 /* What an instance does with a batch. */
-enum manner { RINGS, RINGS_TWICE, RINGS_AFTER, WAITS_FOR_ANOTHER, BLOCKS, REFUSES, SILENT };
+enum manner {
+    ENDS_AT_ONCE, /* and rings no bell, like the next */
+    BLOCKS_AT_ONCE,
+    RINGS,
+    RINGS_TWICE,
+    RINGS_AFTER,
+    WAITS_FOR_ANOTHER,
+    BLOCKS,
+    REFUSES,
+    SILENT
+};
 
 struct half {
     TRITONBACKEND_ModelInstance *instance;
@@ -124,8 +134,9 @@ static bool begin(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request *
     world.at_once = at_once > world.at_once ? at_once : world.at_once;
     if (world.manner == WAITS_FOR_ANOTHER && at_once == MOST)
         world.manner = RINGS;
-    for (unsigned i = 0;
-         world.manner != WAITS_FOR_ANOTHER && world.manner != SILENT && i < world.made; i++)
+    bool rings =
+        world.manner >= RINGS && world.manner != WAITS_FOR_ANOTHER && world.manner != SILENT;
+    for (unsigned i = 0; rings && i < world.made; i++)
         if (world.halves[i].requests)
             ring(&world.halves[i]);
     return true;
@@ -145,10 +156,14 @@ static enum nereid_progress look(TRITONBACKEND_ModelInstance *instance)
     world.on_loop = world.on_loop && loop_current() == world.loop;
     world.looked++;
     assert_non_null(h->requests);
-    assert_int_equal(read(h->bell, &count, sizeof(count)), sizeof(count));
-    if (world.manner == BLOCKS)
+    bool at_once = h->looks++ == 0; /* the look that follows begin */
+    if (at_once && world.manner >= RINGS)
+        return NEREID_PENDING;
+    if (!at_once)
+        assert_int_equal(read(h->bell, &count, sizeof(count)), sizeof(count));
+    if (world.manner == BLOCKS || world.manner == BLOCKS_AT_ONCE)
         return NEREID_BLOCKS;
-    if (world.manner == RINGS_TWICE && h->looks++ == 0) {
+    if (world.manner == RINGS_TWICE && h->looks == 2) {
         ring(h);
         return NEREID_PENDING;
     }
@@ -275,8 +290,27 @@ static void a_loop_ends_what_it_began(void **state)
     (void)state;
     run(RINGS, one_instance, 1);
     assert_int_equal(world.begun, BURST);
+    assert_int_equal(world.looked, 2 * BURST);
+    assert_false(world.version->instances.runners[0]->has_thread);
+    leave();
+}
+
+static void what_has_ended_at_once_is_not_waited_for(void **state)
+{
+    (void)state;
+    run(ENDS_AT_ONCE, one_instance, 1);
+    assert_int_equal(world.begun, BURST);
     assert_int_equal(world.looked, BURST);
     assert_false(world.version->instances.runners[0]->has_thread);
+    leave();
+}
+
+static void a_thread_goes_on_behind_what_has_ended_at_once(void **state)
+{
+    (void)state;
+    run(ENDS_AT_ONCE, one_instance, BURST);
+    assert_int_equal(world.begun, 1);
+    assert_int_equal(world.executed, BURST - 1);
     leave();
 }
 
@@ -302,7 +336,7 @@ static void a_loop_looks_until_the_end(void **state)
     (void)state;
     run(RINGS_TWICE, one_instance, 1);
     assert_int_equal(world.begun, BURST);
-    assert_int_equal(world.looked, 2 * BURST);
+    assert_int_equal(world.looked, 3 * BURST);
     assert_false(world.version->instances.runners[0]->has_thread);
     leave();
 }
@@ -337,6 +371,17 @@ static void what_blocks_is_ended_by_the_thread(void **state)
     leave();
 }
 
+static void what_blocks_at_once_is_ended_by_the_thread(void **state)
+{
+    (void)state;
+    run(BLOCKS_AT_ONCE, one_instance, BURST);
+    assert_int_equal(world.begun, 1);
+    assert_int_equal(world.looked, 1);
+    assert_int_equal(world.finished, 1);
+    assert_int_equal(world.executed, BURST - 1);
+    leave();
+}
+
 static void what_was_not_begun_is_executed_by_the_thread(void **state)
 {
     (void)state;
@@ -350,7 +395,7 @@ static void a_loop_does_not_wait_for_long(void **state)
 {
     (void)state;
     run(SILENT, one_instance, BURST);
-    assert_int_equal(world.looked, 0);
+    assert_int_equal(world.looked, 1);
     assert_int_equal(world.finished, 1);
     assert_int_equal(world.executed, BURST - 1);
     leave();
@@ -388,6 +433,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loop_ends_what_it_began),
+        cmocka_unit_test(what_has_ended_at_once_is_not_waited_for),
+        cmocka_unit_test(a_thread_goes_on_behind_what_has_ended_at_once),
+        cmocka_unit_test(what_blocks_at_once_is_ended_by_the_thread),
         cmocka_unit_test(a_loop_goes_on_watching_the_bell),
         cmocka_unit_test(a_ring_after_the_end_is_for_nobody),
         cmocka_unit_test(a_loop_looks_until_the_end),

@@ -74,7 +74,8 @@ enum nereid_progress {
  */
 TRITONBACKEND_ISPEC int nereid_instance_bell_v1(TRITONBACKEND_ModelInstance *instance);
 
-/* nereid_instance_begin_v1 - begin to execute a batch. Must not block.
+/* nereid_instance_begin_v1 - begin to execute a batch. Must not block. The server looks as soon as
+ * it has returned true, on the same thread: what comes until then needs no bell.
  *
  * requests  as for TRITONBACKEND_ModelInstanceExecute; the array stays valid until the end
  * returns   false: nothing was done, and the batch is given to TRITONBACKEND_ModelInstanceExecute
