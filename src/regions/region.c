@@ -157,6 +157,44 @@ struct err *region_open(const char *name, const char *key, uint64_t offset, uint
     return e;
 }
 
+static void region_unmap(struct region *r)
+{
+    mutex_lock(&mapping);
+    if (r->guard >= 0)
+        shm_guard_remove(r->guard);
+    shm_unmap(r->base, r->byte_size);
+    list_remove(&r->node);
+    mutex_unlock(&mapping);
+}
+
+static void region_give_place(void)
+{
+    mutex_lock(&mapping);
+    opened--;
+    mutex_unlock(&mapping);
+}
+
+/* Nobody has it any more. */
+static void region_end(struct region *r)
+{
+    if (r->kind == REGION_CUDA) {
+        region_cuda_close(r->name, r->device, r->base);
+        region_give_place();
+    } else {
+        region_unmap(r);
+    }
+    atomic_fetch_sub_explicit(&mapped_bytes, r->byte_size, memory_order_relaxed);
+    mem_free(r->name);
+    mem_free(r->key);
+    mem_free(r);
+}
+
+static void region_closing(struct crew_job *job, void *own)
+{
+    (void)own;
+    region_end(LIST_ITEM(job, struct region, closing));
+}
+
 /* A place among those that are open on GPUs. */
 static struct err *region_take_place(const char *name)
 {
@@ -167,15 +205,9 @@ static struct err *region_take_place(const char *name)
     return room ? NULL : too_many(name);
 }
 
-static void region_give_place(void)
-{
-    mutex_lock(&mapping);
-    opened--;
-    mutex_unlock(&mapping);
-}
-
 struct err *region_open_cuda(const char *name, const struct cuda_ipc_handle *handle, int64_t device,
-                             uint64_t byte_size, uint64_t max_bytes, struct region **ret)
+                             uint64_t byte_size, uint64_t max_bytes, struct crew *closer,
+                             struct region **ret)
 {
     struct err *e = region_take_place(name);
     if (e)
@@ -194,6 +226,8 @@ struct err *region_open_cuda(const char *name, const struct cuda_ipc_handle *han
     struct region *r = region_new(REGION_CUDA, name, byte_size);
     r->base = base;
     r->device = device;
+    r->closer = closer;
+    r->closing.run = region_closing;
     *ret = r;
     return NULL;
 }
@@ -204,30 +238,25 @@ struct region *region_ref(struct region *r)
     return r;
 }
 
-static void region_unmap(struct region *r)
+static bool region_was_last(struct region *r)
 {
-    mutex_lock(&mapping);
-    if (r->guard >= 0)
-        shm_guard_remove(r->guard);
-    shm_unmap(r->base, r->byte_size);
-    list_remove(&r->node);
-    mutex_unlock(&mapping);
+    return r && atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1;
 }
 
 void region_unref(struct region *r)
 {
-    if (!r || atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
+    if (!region_was_last(r))
         return;
-    if (r->kind == REGION_CUDA) {
-        region_cuda_close(r->name, r->device, r->base);
-        region_give_place();
-    } else {
-        region_unmap(r);
-    }
-    atomic_fetch_sub_explicit(&mapped_bytes, r->byte_size, memory_order_relaxed);
-    mem_free(r->name);
-    mem_free(r->key);
-    mem_free(r);
+    if (r->kind == REGION_CUDA)
+        crew_do(r->closer, &r->closing);
+    else
+        region_end(r);
+}
+
+void region_unref_waiting(struct region *r)
+{
+    if (region_was_last(r))
+        region_end(r);
 }
 
 /* Whether the memory is as long as it was: then it was not cut, and what was missing is room for

@@ -4,6 +4,7 @@
  * change at any time; memory of the system can be cut short as well: os/shm_guard.h. */
 #include "base/err.h"
 #include "base/list.h"
+#include "os/crew.h"
 #include "os/shm_named.h"
 
 #include <stdatomic.h>
@@ -36,6 +37,9 @@ struct region {
     atomic_int lost;   /* enum region_lost, as region_check found it first */
     atomic_uint refs;  /* the last one acquires what every other holder released */
     atomic_uint users; /* requests that are not answered yet; guarded by the lock of the names */
+    /* of memory of a GPU alone */
+    struct crew *closer;
+    struct crew_job closing; /* of the closer */
 };
 
 /* region_open - map byte_size bytes from an offset on.
@@ -49,15 +53,21 @@ struct err *region_open(const char *name, const char *key, uint64_t offset, uint
                         uint64_t max_bytes, struct region **ret);
 
 /* region_open_cuda - open byte_size bytes of a GPU that another process has allocated, from the
- * start of its memory on; the rest as region_open.
+ * start of its memory on; the rest as region_open. May wait for the driver.
+ * closer  closes it; outlives the region
  * errors  those of region_cuda_open; UNAVAILABLE past a limit */
 struct err *region_open_cuda(const char *name, const struct cuda_ipc_handle *handle, int64_t device,
-                             uint64_t byte_size, uint64_t max_bytes, struct region **ret);
+                             uint64_t byte_size, uint64_t max_bytes, struct crew *closer,
+                             struct region **ret);
 
 struct region *region_ref(struct region *r);
 
-/* region_unref - NULL is fine. Any thread, no lock held. */
+/* region_unref - NULL is fine. Any thread, no lock held. Does not wait for the driver: memory of a
+ *                GPU is closed by its closer.
+ * region_unref_waiting - the same for who may wait: with the last reference, the memory was given
+ *                        back when this returns. */
 void region_unref(struct region *r);
+void region_unref_waiting(struct region *r);
 
 /* region_check - whether all of it was there whenever somebody touched it; else what was read of it
  * are zeros, what was written is lost, and that for ever. Memory of a GPU always was.

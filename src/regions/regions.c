@@ -3,16 +3,16 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "codec/pb_utf8.h"
-#include "os/crew.h"
 #include "os/mutex.h"
 #include "regions/region.h"
+#include "regions/regions_order.h"
 
 #include <string.h>
 
 struct regions {
     bool allowed;
     uint64_t max_bytes;
-    struct crew *crew; /* NULL once stopped */
+    struct regions_orders orders;
     struct mutex lock; /* rank LEAF; guards what follows, and the regions' users go up under it */
     struct region **sorted; /* by name; a reference each */
     size_t count;
@@ -22,37 +22,42 @@ struct regions {
 /* Of messages, by kind. */
 static const char *const words[] = {[REGION_SYSTEM] = "system", [REGION_CUDA] = "cuda"};
 
-static const struct crew_kind waiter = {.name = "region", .most = 1, .idle = TIME_S(10)};
-
 struct regions *regions_new(bool allowed, uint64_t max_bytes)
 {
     struct regions *s = MEM_NEW(struct regions);
     s->allowed = allowed;
     s->max_bytes = max_bytes;
-    s->crew = crew_new(&waiter, NULL);
+    regions_order_init(&s->orders);
     mutex_init(&s->lock, MUTEX_RANK_LEAF);
     return s;
+}
+
+/* May wait for the driver. */
+static void end_all(struct region **list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        region_unref_waiting(list[i]);
+    mem_free(list);
 }
 
 void regions_free(struct regions *s)
 {
     if (!s)
         return;
-    regions_stop(s);
-    regions_list_free(s->sorted, s->count);
+    regions_order_fini(&s->orders);
+    end_all(s->sorted, s->count);
     mutex_fini(&s->lock);
     mem_free(s);
 }
 
-void regions_run(struct regions *s, struct crew_job *job)
+struct regions_orders *regions_orders(struct regions *s)
 {
-    crew_do(s->crew, job);
+    return &s->orders;
 }
 
 void regions_stop(struct regions *s)
 {
-    crew_free(s->crew);
-    s->crew = NULL;
+    regions_order_wait(&s->orders);
 }
 
 struct err *regions_allowed(const struct regions *s)
@@ -159,7 +164,7 @@ static struct err *regions_keep(struct regions *s, struct regions_name name, str
     if (!e)
         e = regions_add(s, name, r);
     if (e)
-        region_unref(r);
+        region_unref_waiting(r);
     return e;
 }
 
@@ -185,7 +190,7 @@ struct err *regions_register_cuda(struct regions *s, struct regions_name name,
         return e;
     struct region *r = NULL;
     char *copy = mem_strndup(name.text, name.len);
-    e = region_open_cuda(copy, handle, device, byte_size, s->max_bytes, &r);
+    e = region_open_cuda(copy, handle, device, byte_size, s->max_bytes, s->orders.crew, &r);
     mem_free(copy);
     return regions_keep(s, name, r, e);
 }
@@ -225,7 +230,7 @@ struct err *regions_unregister(struct regions *s, enum region_kind kind, struct 
     struct region **gone = mem_alloc((s->count + 1) * sizeof(struct region *));
     size_t count = take_out(s, kind, name, gone, &used);
     mutex_unlock(&s->lock);
-    regions_list_free(gone, count);
+    end_all(gone, count);
     if (used.len && name.len)
         e = err_new(STATUS_INTERNAL,
                     "Cannot unregister shared memory region '%.*s', it is currently in use.",

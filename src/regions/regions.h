@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct crew_job;
 struct regions;
+struct regions_orders;
 
 /* Names as they come: not ended by a zero byte. */
 struct regions_name {
@@ -25,10 +25,9 @@ struct regions_name {
 struct regions *regions_new(bool allowed, uint64_t max_bytes);
 void regions_free(struct regions *s);
 
-/* regions_run - have a job run on the regions' own thread, which may block, behind those that were
- *               given before (regions/regions_order.h).
- * regions_stop - wait until all have run. From here on there are no more. */
-void regions_run(struct regions *s, struct crew_job *job);
+/* regions_orders - what was ordered (regions/regions_order.h).
+ * regions_stop - wait until all of it was done. From here on nothing is ordered. */
+struct regions_orders *regions_orders(struct regions *s);
 void regions_stop(struct regions *s);
 
 /* regions_allowed - UNSUPPORTED where clients may not register nor unregister any. */
@@ -48,7 +47,8 @@ struct err *regions_register_cuda(struct regions *s, struct regions_name name,
                                   uint64_t byte_size);
 
 /* regions_unregister - forget one of a kind; that there is none of the name is fine. An empty name:
- * all of the kind.
+ * all of the kind. Of CUDA's: may wait for the driver. Its memory was given back when this returns,
+ * unless somebody has a reference still: a request whose answer is being written.
  * errors  those of regions_allowed; INTERNAL: requests that are not answered yet use it */
 struct err *regions_unregister(struct regions *s, enum region_kind kind, struct regions_name name);
 

@@ -440,6 +440,72 @@ def test_nobody_else_waits_for_the_driver(call: str, tmp_path: Path) -> None:
     devices.left_nothing()
 
 
+def test_nobody_waits_for_the_region_of_a_gone_client(tmp_path: Path) -> None:
+    """It does not read its answer: the region is unregistered, and stays open. It goes: that is closed, and the one loop serves others."""
+    devices = Gpus(tmp_path)
+    pipe = devices.gate("cuIpcCloseMemHandle")
+    made = Repository(tmp_path / "models")
+    made.identity("two", tensors=2, extra=ON_CPU)
+    with Nereid(made.path, ALLOWED | {"loop-threads": "1"}, env=devices.env) as server, Client(devices) as client:
+        memory = client.memory(SIZE, DATA)
+        assert cuda.register(server, "r", memory).status == 200
+        count = 8 << 20  # more than a socket takes of an answer that nobody reads
+        asked = json.dumps({
+            "inputs": [
+                {"name": "INPUT0", "datatype": "FP32", "shape": [4], "parameters": part("r", 16)},
+                {"name": "INPUT1", "datatype": "FP32", "shape": [count], "parameters": {"binary_data_size": 4 * count}},
+            ],
+            "outputs": [{"name": "OUTPUT0", "parameters": part("r", 16, 64)}, {"name": "OUTPUT1", "parameters": {"binary_data": True}}],
+        }).encode()
+        with rawhttp.Connection("127.0.0.1", server.http_port) as connection:
+            headers = {"Inference-Header-Content-Length": str(len(asked))}
+            body_of = asked + bytes(4 * count)
+            connection.send(rawhttp.head("POST", "/v2/models/two/infer", headers, body=body_of) + body_of)
+            server.process.wait_until(lambda: memory.read(16, 64) == DATA, 60)
+            server.process.wait_until(lambda: cuda.unregister(server, "r").status == 200, 60)
+            assert cuda.status(server) == []
+            with pytest.raises(OSError, match="No such device"):  # nobody has come to the gate
+                os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        gate = held(server, pipe)
+        assert cuda.status(server) == []
+        assert rawhttp.get(server.http, "/v2/models/two").status == 200
+        os.close(gate)
+    devices.left_nothing()
+
+
+def test_a_region_that_hangs_holds_up_its_name_alone(tmp_path: Path) -> None:
+    """Others are registered, used, told and unregistered, of both kinds. What is ordered of that name is done in its order."""
+    devices = Gpus(tmp_path)
+    pipe = devices.gate("cuIpcOpenMemHandle_v2")
+    made = Repository(tmp_path / "models")
+    made.identity("m", extra=ON_CPU)
+    with (
+        Nereid(made.path, ALLOWED, env=devices.env) as server,
+        Client(devices) as client,
+        regions.Memory(SIZE) as system,
+        ThreadPoolExecutor() as pool,
+    ):
+        memory = client.memory(SIZE, DATA)
+        slow = pool.submit(cuda.register, server, "slow", memory)
+        gate = held(server, pipe)
+        then = pool.submit(cuda.unregister, server, "slow")
+        for _ in range(2):
+            for name in ("a", "b"):
+                assert cuda.register(server, name, memory).status == 200
+            assert regions.register(server, "s", system.key, SIZE).status == 200
+            assert infer(server, "m", body([4], part("a", 16), part("s", 16))).status == 200
+            assert [one["name"] for one in cuda.status(server)] == ["a", "b"]
+            assert cuda.unregister(server, "a").status == 200
+            assert cuda.unregister(server).status == 200
+            assert cuda.status(server) == []
+            assert regions.unregister(server).status == 200
+        assert not slow.done() and not then.done()
+        os.close(gate)
+        assert slow.result().status == then.result().status == 200
+        assert cuda.status(server) == []
+    devices.left_nothing()
+
+
 def test_who_asked_and_went(tmp_path: Path) -> None:
     """The region is registered all the same; the name tells."""
     devices = Gpus(tmp_path)
