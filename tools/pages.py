@@ -178,7 +178,7 @@ configuration of a model has others:
     }
 
 What is told of [GPUs](gpu.md) (`nv_gpu_...`, `nv_energy_consumption`) is there once a model, or anybody else, has made the server look for them: of
-each GPU that is used and that NVML knows, under its UUID. A value that NVML does not tell is left out for so long.
+each GPU that is used and that NVML knows, under its UUID. A value that NVML does not tell is left out for so long, and all of them while NVML does not answer.
 `--allow-gpu-metrics=false` shows none. Families of models have no label `gpu_uuid`.
 
 | family | type | labels | what it is |

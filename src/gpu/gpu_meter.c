@@ -13,6 +13,10 @@
 /* For so long the end of the last server waits for NVML. */
 #define END_WITHIN TIME_S(1)
 
+/* Readings older than so many intervals and so long are not told: NVML does not answer. */
+#define STALE_INTERVALS 3u
+#define STALE_AFTER     TIME_S(2)
+
 static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards everything in `meter` */
 static struct {
     time_ns interval;            /* 0 = nobody wants readings */
@@ -20,6 +24,7 @@ static struct {
     struct rounds *rounds;       /* NULL = there is no thread */
     struct gpu_meter_reading readings[GPU_MAX];
     size_t count;
+    time_ns read_at; /* the readings */
 } meter;
 
 struct metered {
@@ -50,7 +55,7 @@ static int ask_utilization(const struct nvml *c, struct metered *m, struct gpu_m
 {
     struct nvml_utilization u;
     int rc = c->utilization(m->handle, &u);
-    if (!rc)
+    if (!rc && u.gpu <= 100) /* what is more is no measurement */
         r->busy_ppm = u.gpu * UINT64_C(10000);
     return rc;
 }
@@ -153,6 +158,7 @@ static bool publish_and_wait(struct rounds *r)
     if (!r->stop) {
         memcpy(meter.readings, r->readings, r->count * sizeof(*r->readings));
         meter.count = r->count;
+        meter.read_at = clock_now_ns();
     }
     time_ns until = time_later(clock_now_ns(), meter.interval);
     while (!r->stop && clock_now_ns() < until)
@@ -290,7 +296,10 @@ void gpu_meter_close(void)
 size_t gpu_meter_read(struct gpu_meter_reading ret[GPU_MAX])
 {
     mutex_lock(&lock);
-    size_t count = meter.count;
+    time_ns end = time_later(meter.read_at, STALE_AFTER);
+    for (unsigned i = 0; i < STALE_INTERVALS; i++)
+        end = time_later(end, meter.interval);
+    size_t count = clock_now_ns() < end ? meter.count : 0;
     memcpy(ret, meter.readings, count * sizeof(*ret));
     mutex_unlock(&lock);
     return count;

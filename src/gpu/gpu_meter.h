@@ -13,7 +13,7 @@
 
 struct gpu_meter_reading {
     char uuid[sizeof(((struct gpu_device *)NULL)->uuid)];
-    uint64_t busy_ppm; /* millionths of the time in which it computed */
+    uint64_t busy_ppm; /* millionths of the time in which it computed, at most all of them */
     uint64_t total_bytes;
     uint64_t used_bytes;
     uint64_t power_mw;
@@ -26,5 +26,6 @@ struct gpu_meter_reading {
 void gpu_meter_want(time_ns interval);
 
 /* gpu_meter_read - the latest readings, of GPUs that NVML knows, in CUDA's order. Never waits.
- * returns  how many; 0 also before the first, and where nobody wants any or there is no GPU */
+ * returns  how many; 0 also before the first, where the latest is three intervals and two seconds
+ *          old, and where nobody wants any or there is no GPU */
 size_t gpu_meter_read(struct gpu_meter_reading ret[GPU_MAX]);

@@ -14,6 +14,7 @@
 
 static void (*plan)(const char *);
 static void (*used_energy)(long mj);
+static void (*set_busy)(long percent);
 static long (*count)(const char *);
 
 static struct gpu_meter_reading read[GPU_MAX];
@@ -24,9 +25,10 @@ static int find_standin(void **state)
     struct dl *library;
     struct dl_function wanted[] = {{"nereid_nvml_plan", &plan},
                                    {"nereid_nvml_energy", &used_energy},
+                                   {"nereid_nvml_busy", &set_busy},
                                    {"nereid_nvml_count", &count}};
     unit_succeeds(dl_open(NVML_LIBRARY, &library));
-    assert_int_equal(dl_functions(library, wanted, 3), 3);
+    assert_int_equal(dl_functions(library, wanted, 4), 4);
     return 0;
 }
 
@@ -217,7 +219,7 @@ static void test_nvml_that_fails(void **state)
 
 static char gate[] = "/tmp/nereid-gate-XXXXXX/pipe";
 
-static void set_gate(const char *call)
+static void set_gate(const char *call, int number)
 {
     char plan_of_gate[96];
     char *name = strrchr(gate, '/');
@@ -226,7 +228,7 @@ static void set_gate(const char *call)
     assert_non_null(mkdtemp(gate));
     *name = '/';
     assert_int_equal(mkfifo(gate, 0600), 0);
-    snprintf(plan_of_gate, sizeof(plan_of_gate), "%s:1=%s", call, gate);
+    snprintf(plan_of_gate, sizeof(plan_of_gate), "%s:%d=%s", call, number, gate);
     setenv("NEREID_NVML_GATE", plan_of_gate, 1);
 }
 
@@ -250,7 +252,7 @@ static void test_nvml_that_hangs(void **state)
     static const char *const calls[] = {"nvmlInit_v2", "nvmlDeviceGetHandleByUUID",
                                         "nvmlDeviceGetPowerUsage"};
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-        set_gate(calls[i]);
+        set_gate(calls[i], 1);
         begin("8.0,8.0", "");
         gpu_meter_want(1);
         gpu_look();
@@ -272,13 +274,52 @@ static void test_nvml_that_hangs(void **state)
     }
 }
 
+/* What it read before is told for some time, and then nothing, until it answers. */
+static void test_readings_that_are_old(void **state)
+{
+    (void)state;
+    set_gate("nvmlDeviceGetPowerUsage", 2);
+    begin("8.0", "");
+    gpu_meter_want(1);
+    gpu_look();
+    wait_for("nvmlDeviceGetPowerUsage", 2);
+    assert_int_equal(gpu_meter_read(read), 1);
+    for (time_ns began = clock_now_ns(); gpu_meter_read(read) > 0;)
+        wait_more(began);
+    open_gate();
+    wait_for_gpus(1);
+    end();
+    unsetenv("NEREID_NVML_GATE");
+}
+
+static void test_more_than_all_of_its_time(void **state)
+{
+    (void)state;
+    set_busy(100);
+    begin("8.0,8.0", "");
+    gpu_meter_want(TIME_S(3600));
+    gpu_look();
+    wait_for_gpus(2);
+    assert_int_equal(read[0].busy_ppm, 1000000);
+    assert_true(read[1].busy_ppm == GPU_METER_UNKNOWN); /* 101 % */
+    assert_int_equal(read[1].power_mw, 51000);
+    end();
+    set_busy(10);
+}
+
 #define METER(fn) cmocka_unit_test_teardown(fn, close_servers)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {METER(test_readings),        METER(test_nobody_wants_any),
-                                       METER(test_wanted_later),    METER(test_no_thread),
-                                       METER(test_energy),          METER(test_what_is_not_told),
-                                       METER(test_nvml_that_fails), METER(test_nvml_that_hangs)};
+    const struct CMUnitTest tests[] = {METER(test_readings),
+                                       METER(test_nobody_wants_any),
+                                       METER(test_wanted_later),
+                                       METER(test_no_thread),
+                                       METER(test_energy),
+                                       METER(test_what_is_not_told),
+                                       METER(test_nvml_that_fails),
+                                       METER(test_readings_that_are_old),
+                                       METER(test_more_than_all_of_its_time),
+                                       METER(test_nvml_that_hangs)};
     return cmocka_run_group_tests(tests, find_standin, NULL);
 }

@@ -31,10 +31,12 @@ NVML_CALLS(STANDIN_DECLARE)
 /* What C tests call, found with dlsym.
  * nereid_nvml_plan - as NEREID_NVML_FAIL, from now on; counts of calls begin again.
  * nereid_nvml_energy - what every GPU has used so far, in millijoules.
+ * nereid_nvml_busy - how busy the first GPU is, in per cent; each further one is so by 1 more.
  * nereid_nvml_count - calls of a symbol; "wrong": what was done wrong; "open": nvmlInit without
  *                     nvmlShutdown. */
 __attribute__((visibility("default"))) void nereid_nvml_plan(const char *plan);
 __attribute__((visibility("default"))) void nereid_nvml_energy(long mj);
+__attribute__((visibility("default"))) void nereid_nvml_busy(long percent);
 __attribute__((visibility("default"))) long nereid_nvml_count(const char *what);
 
 struct nvml_device {
@@ -44,6 +46,7 @@ struct nvml_device {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything below */
 static struct nvml_device devices[DEVICES];
 static unsigned count;
+static unsigned busy = 10; /* per cent of the first */
 static long calls[CALLS];
 static long open_count, wrong_count;
 static char own_plan[1024];
@@ -139,7 +142,7 @@ int nvmlDeviceGetUtilizationRates(struct nvml_device *d, struct nvml_utilization
     int rc = begin(CALL_nvmlDeviceGetUtilizationRates, 1);
     if (rc)
         return rc;
-    *ret = (struct nvml_utilization){.gpu = 10 + number(d), .memory = 99};
+    *ret = (struct nvml_utilization){.gpu = busy + number(d), .memory = 99};
     return end(NVML_SUCCESS);
 }
 
@@ -199,6 +202,13 @@ void nereid_nvml_energy(long mj)
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < count; i++)
         devices[i].energy = (unsigned long long)mj;
+    pthread_mutex_unlock(&lock);
+}
+
+void nereid_nvml_busy(long percent)
+{
+    pthread_mutex_lock(&lock);
+    busy = (unsigned)percent;
     pthread_mutex_unlock(&lock);
 }
 
