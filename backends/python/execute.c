@@ -217,6 +217,8 @@ static TRITONSERVER_Error *execute_await(struct host *host, struct batch *batch,
     enum stub_wait came = stub_wait(host->stub, &batch->done, batch->deadline_ns);
     *ret_lost = came != STUB_DONE;
     if (came != STUB_DONE) {
+        if (came != STUB_DEAD) /* of its end by itself the log has a line */
+            berr_log(host_unhealthy(host, came), "python");
         atomic_store(&host->stub->dead, true); /* also one that still runs, or that was stopped */
         stub_kill(host->stub);
         return host_unhealthy(host, came);

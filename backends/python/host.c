@@ -194,9 +194,8 @@ TRITONSERVER_Error *host_rename(struct host *host, const char *name)
     }
     stub_hold(host->stub);
     free(host->name);
-    free(host->stub->name);
     host->name = copy;
-    host->stub->name = other;
+    stub_rename(host->stub, other);
     stub_let(host->stub);
     return NULL;
 }
@@ -272,6 +271,7 @@ void host_free(struct host *host)
     if (!host)
         return;
     if (host->stub && !atomic_load(&host->stub->dead)) {
+        atomic_store(&host->stub->leaving, true);
         berr_log(host_ask(host, LINK_FINALIZE, 0, NULL, 0, stub_now() + END_NS, NULL), "finalize");
         /* It ends by itself, with what the model does at the interpreter's end. */
         const bool never = false;

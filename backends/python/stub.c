@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -369,15 +370,49 @@ enum stub_wait stub_wait(struct stub *stub, const bool *done, uint64_t deadline_
     }
 }
 
+void stub_rename(struct stub *stub, char *name)
+{
+    pthread_mutex_lock(&stub->sending);
+    free(stub->name);
+    stub->name = name;
+    pthread_mutex_unlock(&stub->sending);
+}
+
 void stub_kill(struct stub *stub)
 {
+    atomic_store(&stub->killed, true);
     process_kill(stub->pid);
 }
 
 /* -- the threads that wait when nobody else does -- */
 
+/* How it ended, for who runs the server, unless the server wanted it so. */
+static void stub_tell_end(struct stub *stub)
+{
+    siginfo_t how = {0};
+    bool leaving = atomic_load(&stub->leaving);
+    if (atomic_load(&stub->killed) ||
+        waitid(P_PIDFD, (id_t)stub->process, &how, WEXITED | WNOWAIT) != 0)
+        return;
+    bool exited = how.si_code == CLD_EXITED;
+    const char *signal = exited ? NULL : sigdescr_np(how.si_status);
+    if (leaving && exited && how.si_status == 0)
+        return;
+    pthread_mutex_lock(&stub->sending);
+    TRITONSERVER_Error *err =
+        exited ? berr_new(TRITONSERVER_ERROR_INTERNAL,
+                          "the process of '%s' has ended by itself with status %d", stub->name,
+                          how.si_status)
+               : berr_new(TRITONSERVER_ERROR_INTERNAL,
+                          "the process of '%s' was ended by signal %d (%s)", stub->name,
+                          how.si_status, signal ? signal : "unknown");
+    pthread_mutex_unlock(&stub->sending);
+    berr_log(err, "python");
+}
+
 static void stub_watch_end(struct stub *stub)
 {
+    stub_tell_end(stub);
     atomic_store(&stub->dead, true);
     link_wake(&stub->up);
     link_call(&stub->up);
@@ -401,7 +436,7 @@ static void *stub_watch(void *of)
                             {.fd = stub->life, .events = POLLIN}};
     while (poll(what, 2, -1) < 0 || !what[0].revents) {
         if (what[1].revents) {
-            stub_kill(stub); /* it ends already, or another program took its place */
+            process_kill(stub->pid); /* it ends already, or another program took its place */
             what[1].fd = -1;
         }
     }

@@ -43,6 +43,8 @@ struct stub {
     pthread_t watcher, listener;
     bool watched, listened;
     atomic_bool dead, stopping;
+    atomic_bool leaving; /* it was told to end by itself */
+    atomic_bool killed;  /* by this server */
     bool greeted, readable;
     bool parted; /* the bell rings for what comes; guarded by `reading` */
 
@@ -54,7 +56,7 @@ struct stub {
     stub_ended_fn *ended;
     void *of;
 
-    pthread_mutex_t sending; /* guards `down` and `late`; within `reading` */
+    pthread_mutex_t sending; /* guards `down` and `late`, and `name`'s change; within `reading` */
     struct link_end down;
     struct late *late, **late_end;
 };
@@ -76,6 +78,10 @@ int stub_bell(void);
 /* stub_end - end the process, if it did not end, and whatever it started. Not under `reading`.
  * NULL is allowed. Those who have a reference may go on calling stub_send. */
 void stub_end(struct stub *stub);
+
+/* stub_rename - what runs in it from now on. Under stub_hold.
+ * name  owned by the callee */
+void stub_rename(struct stub *stub, char *name);
 
 struct stub *stub_ref(struct stub *stub);
 void stub_unref(struct stub *stub);

@@ -243,3 +243,30 @@ def test_nothing_is_left_when_the_server_is_killed(python_backends: dict[str, Pa
     asker.close()
     other.kill()
     Asker.until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in stubs))
+
+
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [
+        ("kill", "was ended by signal 9 (Killed)"),
+        ("segv", "was ended by signal 11 (Segmentation fault)"),
+        ("exit", "has ended by itself with status 7"),
+    ],
+)
+def test_the_log_says_how_a_process_ended(server: Server, asker: Asker, way: str, said: str) -> None:
+    """Once, before the request is answered; and nothing of one that the server ends."""
+    before = asker.log_size()
+    with loaded(asker, "breaks"):
+        assert "'breaks_0'" in asker.told("breaks", way)["message"]
+        assert server.process.log(before).count(f"python: the process of 'breaks_0' {said}") == 1
+        assert isinstance(asker.told("breaks", ""), str)
+    assert server.process.log(before).count("the process of ") == 1
+
+
+def test_the_log_says_why_a_process_was_ended(server: Server, asker: Asker) -> None:
+    before = asker.log_size()
+    with loaded(asker, "hangs"):
+        assert "'hangs_0'" in asker.told("hangs", "hang")["message"]
+    log = server.process.log(before)
+    assert log.count("Stub process 'hangs_0' is not healthy. It took longer than the model's EXECUTE_TIMEOUT_SECONDS.") == 1
+    assert "the process of " not in log
