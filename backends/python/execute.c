@@ -12,12 +12,14 @@
 struct fate {
     uint64_t handle;
     uint32_t release;
+    TRITONSERVER_Error *refused; /* why the stub did not get it; NULL = it did */
 };
 
 /* The requests that the stub executes. */
 struct batch {
     TRITONBACKEND_Request **requests;
     uint32_t count;
+    uint32_t sent;      /* of them to the stub */
     struct fate *fates; /* count of them */
     bool done;          /* the stub has told */
     char *error;        /* what it told instead of responses; NULL = responses */
@@ -34,6 +36,12 @@ struct begun {
     struct fate fates[];
 };
 
+static void fate_forget(struct fate *fate)
+{
+    berr_drop(fate->refused);
+    fate->refused = NULL;
+}
+
 static void execute_fail_one(TRITONBACKEND_Request *request, TRITONSERVER_Error *why)
 {
     TRITONBACKEND_Response *response;
@@ -46,16 +54,22 @@ static void execute_fail_one(TRITONBACKEND_Request *request, TRITONSERVER_Error 
              "failed to send the response");
 }
 
-/* Answers the requests that have not had their final response. */
+/* Answers the requests that the stub did not get and, with an error of the batch, all others that
+ * have not had their final response.
+ * why  NULL = the batch was executed */
 static void execute_fail(struct host *host, struct batch *batch, TRITONSERVER_Error *why)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
-        struct handle *handle = handle_find(host, batch->fates[i].handle);
+        struct fate *fate = &batch->fates[i];
+        struct handle *handle = handle_find(host, fate->handle);
+        TRITONSERVER_Error *err = fate->refused ? fate->refused : why;
+        if (!err)
+            continue;
         if (!handle || !handle->closed)
-            execute_fail_one(batch->requests[i], why);
+            execute_fail_one(batch->requests[i], err);
         if (handle)
             handle_free(handle);
-        batch->fates[i].release = TRITONSERVER_REQUEST_RELEASE_ALL;
+        fate->release = TRITONSERVER_REQUEST_RELEASE_ALL;
     }
 }
 
@@ -101,9 +115,10 @@ void execute_heard(struct host *host, struct heard *heard)
         batch->error = wire_said(&in);
         return;
     }
-    bool fits = wire_count(&in) == batch->count;
+    bool fits = wire_count(&in) == batch->sent;
     for (uint32_t i = 0; fits && i < batch->count; i++)
-        execute_heard_one(host, &in, batch->requests[i], &batch->fates[i]);
+        if (!batch->fates[i].refused)
+            execute_heard_one(host, &in, batch->requests[i], &batch->fates[i]);
     if (in.bad || !fits)
         batch->error = strdup("the model's process sent what is no answer");
 }
@@ -163,33 +178,63 @@ static TRITONSERVER_Error *execute_rows(const struct host *host, struct batch *b
     return NULL;
 }
 
-/* Writes the requests and sends them. */
+/* The stub does not get what was put in the places from one of them on. */
+static void execute_give_back(struct host *host, struct wire_out *places, size_t from)
+{
+    for (size_t i = from; i < places->used; i += sizeof(uint64_t)) {
+        uint64_t at;
+        memcpy(&at, places->at + i, sizeof at);
+        host_give(host, at);
+    }
+    places->used = from;
+}
+
+/* Writes a request; one that cannot be written is refused, and nothing of it is there.
+ * errors  for the whole batch: no memory */
+static TRITONSERVER_Error *execute_pack_one(struct host *host, struct batch *batch, uint32_t i,
+                                            struct wire_out *out, struct wire_out *places)
+{
+    struct fate *fate = &batch->fates[i];
+    size_t written = out->used, placed = places->used;
+    fate->handle = handle_new(host, batch->requests[i]);
+    if (!fate->handle)
+        return berr_no_memory();
+    TRITONSERVER_Error *err = pack_request(host, out, places, fate->handle, batch->requests[i]);
+    if (out->failed || places->failed)
+        return err;
+    batch->sent += !err;
+    fate->refused = err;
+    if (err) {
+        execute_give_back(host, places, placed);
+        out->used = written;
+    }
+    return NULL;
+}
+
+/* Writes the requests and sends those that could be written. */
 static TRITONSERVER_Error *execute_pack(struct host *host, struct batch *batch)
 {
     struct wire_out out = {0}, places = {0};
     TRITONSERVER_Error *err = NULL;
-    wire_put_u32(&out, batch->count);
-    for (uint32_t i = 0; i < batch->count && !err; i++) {
-        batch->fates[i].handle = handle_new(host, batch->requests[i]);
-        err = batch->fates[i].handle
-                  ? pack_request(host, &out, &places, batch->fates[i].handle, batch->requests[i])
-                  : berr_no_memory();
-    }
+    batch->sent = 0;
+    wire_put_u32(&out, 0);
+    for (uint32_t i = 0; i < batch->count && !err; i++)
+        err = execute_pack_one(host, batch, i, &out, &places);
+    if (!err)
+        memcpy(out.at, &batch->sent, sizeof batch->sent); /* it is known now */
     batch->compute_begin_ns = stub_now();
-    if (!err && !stub_send(host->stub, LINK_EXECUTE, 0, out.at, out.used))
+    if (!err && batch->sent && !stub_send(host->stub, LINK_EXECUTE, 0, out.at, out.used))
         err = atomic_load(&host->stub->dead) ? host_unhealthy(host, STUB_DEAD) : berr_no_memory();
-    for (size_t i = 0; err && i < places.used; i += sizeof(uint64_t)) {
-        uint64_t at;
-        memcpy(&at, places.at + i, sizeof at);
-        host_give(host, at);
-    }
+    if (err)
+        execute_give_back(host, &places, 0);
     wire_fini(&out);
     wire_fini(&places);
     return err;
 }
 
 /* Gives the stub the batch; under stub_hold.
- * ret_sent  false: it did not, for an error, or because there is nothing in the batch */
+ * ret_sent  false: it did not, for an error, or because there is nothing in the batch, or nothing
+ *           that could be sent */
 static TRITONSERVER_Error *execute_submit(struct host *host, struct batch *batch, bool *ret_sent)
 {
     uint64_t limit = host->model->execute_ns;
@@ -200,7 +245,7 @@ static TRITONSERVER_Error *execute_submit(struct host *host, struct batch *batch
     *ret_sent = !err && (batch->rows > 0 || host->model->max_batch_size == 0);
     if (*ret_sent)
         err = execute_pack(host, batch);
-    *ret_sent = *ret_sent && !err;
+    *ret_sent = *ret_sent && !err && batch->sent;
     batch->deadline_ns = limit ? stub_now() + limit : 0;
     return err;
 }
@@ -233,7 +278,8 @@ static void execute_report(const struct host *host, const struct batch *batch, b
     uint64_t to = batch->compute_end_ns ? batch->compute_end_ns : end;
     for (uint32_t i = 0; i < batch->count; i++)
         berr_log(TRITONBACKEND_ModelInstanceReportStatistics(host->instance, batch->requests[i],
-                                                             well, batch->begin_ns, from, to, end),
+                                                             well && !batch->fates[i].refused,
+                                                             batch->begin_ns, from, to, end),
                  "failed reporting request statistics");
     if (batch->compute_end_ns)
         berr_log(TRITONBACKEND_ModelInstanceReportBatchStatistics(
@@ -252,6 +298,7 @@ static void execute_release(struct host *host, struct batch *batch)
             if (handle->closed || handle->dropped || again)
                 handle_free(handle);
         }
+        fate_forget(fate);
         TRITONSERVER_Error *err = TRITONBACKEND_RequestRelease(batch->requests[i], fate->release);
         bool refused = err != NULL;
         berr_log(err, "Failed to release request");
@@ -278,6 +325,7 @@ static void execute_withdraw(struct host *host, struct batch *batch)
         struct handle *handle = handle_find(host, batch->fates[i].handle);
         if (handle)
             handle_free(handle);
+        fate_forget(&batch->fates[i]);
     }
 }
 
@@ -292,8 +340,7 @@ static bool execute_conclude(struct host *host, struct batch *batch, TRITONSERVE
     if (untouched) {
         execute_withdraw(host, batch);
     } else {
-        if (err)
-            execute_fail(host, batch, err);
+        execute_fail(host, batch, err);
         execute_report(host, batch, !err);
         execute_release(host, batch);
     }

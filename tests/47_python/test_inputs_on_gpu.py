@@ -11,7 +11,7 @@ from typing import Any
 import catalog
 import pytest
 from conftest import environment
-from harness import cuda, rawhttp
+from harness import cuda, rawhttp, together
 from harness.cuda import Client
 from harness.gpus import Gpus
 from harness.regions import part
@@ -51,6 +51,7 @@ MODELS = {
     "usual": (ON_GPU, ON_HOST),
     "cpu": (ON_CPU + force("no"), ON_HOST),
 }
+PAIR = "max_batch_size: 2\ndynamic_batching { preferred_batch_size: [ 2 ] max_queue_delay_microseconds: 600000000 }\n"
 
 
 def repository(root: Path, names: list[str]) -> Path:
@@ -155,6 +156,39 @@ def test_no_memory_for_it(tmp_path: Path) -> None:
         status, error = asked.infer("echo")
         assert status == 503, error
         assert asked.infer("echo", size=FEW, x={"data": DATA[:4]}) == (DATA[:4], ON_HOST)
+    devices.left_nothing(2)
+
+
+def pair(server: Server, *given: dict[str, Any]) -> list[tuple[int, Any]]:
+    """The answers to requests of one batch: an output, or what is said of the error."""
+    bodies = []
+    for tensor in given:
+        words = {"name": "ASK", "datatype": "BYTES", "shape": [1, 1], "data": [json.dumps({"input": "echo"})]}
+        x = {"name": "X", "datatype": "FP32", "shape": [1, FEW // 4]} | tensor
+        bodies.append(json.dumps({"inputs": [words, x], "outputs": [{"name": "OUT"}]}).encode())
+    answers = together.ask(server, "/v2/models/pair/infer", bodies)
+    return [(each.status, each.json()["outputs"][0]["data"] if each.status == 200 else each.json()["error"]) for each in answers]
+
+
+def test_no_memory_for_one_of_a_batch(tmp_path: Path) -> None:
+    """Only that one fails, and nothing of it is left: what the other model gets is its own."""
+    devices = Gpus(tmp_path)
+    made = Repository(tmp_path / "models")
+    folder = made.model("pair", f'name: "pair"\n{CONFIG}{PAIR}{ON_GPU}{force("no")}')
+    (folder / "1" / "model.py").write_text((catalog.SOURCES / "on_gpu.py").read_text())
+    options = ALLOWED | {"cuda-memory-pool-byte-size": "0:0"}
+    with Nereid(made.path, options, env=environment() | devices.env) as server, Client(devices) as client:
+        memory = client.memory(len(BYTES), BYTES)
+        assert cuda.register(server, "in", memory).status == 200
+        there, here = {"parameters": part("in", FEW)}, {"data": [[7, 8, 9, 10]]}
+        for asked in ([there, here], [here, there]):
+            answers = pair(server, *asked)
+            status, error = answers.pop(asked.index(there))
+            assert status == 503, error
+            assert answers == [(200, [7, 8, 9, 10])]
+        assert [status for status, _ in pair(server, there, there)] == [503, 503]
+        assert pair(server, here, here) == [(200, [7, 8, 9, 10])] * 2
+        assert rawhttp.get(server.http, "/v2/models/pair/stats").json()["model_stats"][0]["inference_stats"]["fail"]["count"] == 4
     devices.left_nothing(2)
 
 
