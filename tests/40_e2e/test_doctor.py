@@ -1,11 +1,14 @@
 """nereid doctor, and what the log says of a start that is mistaken: the machine, what would be refused, what to do."""
 
+import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from harness import paths
+from harness.gpus import Gpus
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 
@@ -147,3 +150,12 @@ def test_a_server_without_a_model_says_how_to_come_by_one(tmp_path: Path, mode: 
     text = log.read_text()
     told = {"explicit": "no model is loaded: --load-model=NAME loads one at the start", "poll": f"'{tmp_path}/empty' has no model"}
     assert text.count(told[mode]) == 1, text
+
+
+@pytest.mark.parametrize(("devices", "found"), [("", False), ("5.0:64", False), ("5.0:64,8.0:64", True)])
+def test_the_proof_on_gpus_needs_one(devices: str, found: bool, tmp_path: Path) -> None:
+    """tools/gpu_proof.py: a machine without a GPU that the server can use is no success."""
+    argv = [sys.executable, str(paths.ROOT / "tools" / "gpu_proof.py"), "--only", "found", "--report", str(tmp_path / "proof.md")]
+    env = os.environ | Gpus(tmp_path, devices).env | {"NEREID_BUILD": str(paths.BUILD)}
+    got = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert (got.returncode == 0, "the server finds no GPU that it can use" in got.stdout) == (found, not found), got.stdout + got.stderr
