@@ -1,12 +1,36 @@
 #include "options.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+
+/* What the reference's backend knows, and what it is here whatever is asked for. */
+static const struct {
+    const char *name, *as_here, *why;
+} fixed[] = {
+    {"execution-policy", "BLOCKING", "each instance executes on a thread of its own"},
+    {"coalesce-request-input", "false",
+     "the inputs of a batch are copied one request after the other"},
+};
+
+static void warn_of_fixed(const char *whose, yyjson_val *among,
+                          const char *(*find)(yyjson_val *among, const char *name))
+{
+    char text[512];
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        const char *given = find(among, fixed[i].name);
+        if (!given || strcasecmp(given, fixed[i].as_here) == 0)
+            continue;
+        snprintf(text, sizeof text, "%s: '%s' is %s here, not %s: %s", whose, fixed[i].name,
+                 fixed[i].as_here, given, fixed[i].why);
+        berr_drop(TRITONSERVER_LogMessage(TRITONSERVER_LOG_WARN, __FILE__, __LINE__, text));
+    }
+}
 
 static TRITONSERVER_Error *tensorrt_options_refuse(const char *model, const char *field,
                                                    const char *why)
@@ -62,6 +86,11 @@ TRITONSERVER_Error *options_read(const char *model, yyjson_val *config, struct o
     else if (priority && strcmp(priority, "PRIORITY_MIN") == 0)
         ret->priority = BCUDA_LAST;
     TRITONSERVER_Error *err = refuse_unserved(model, config);
+    if (!err) {
+        char whose[256];
+        snprintf(whose, sizeof whose, "model '%s'", model);
+        warn_of_fixed(whose, config, bconfig_parameter);
+    }
     return err ? err : read_strategy(model, config, &ret->grows);
 }
 
@@ -89,6 +118,7 @@ TRITONSERVER_Error *options_of_backend(yyjson_val *cmdline, struct runtime *ret)
     const char *compatible = of_cmdline(cmdline, "version-compatible");
     const char *plugins = of_cmdline(cmdline, "plugins");
     *ret = (struct runtime){0};
+    warn_of_fixed("backend 'tensorrt'", cmdline, of_cmdline);
     TRITONSERVER_Error *why = compatible ? bconfig_parse_bool(compatible, &ret->host_code) : NULL;
     if (why) {
         berr_drop(why);

@@ -25,5 +25,7 @@ TRITONSERVER_Error *options_read(const char *model, yyjson_val *config, struct o
 /* options_of_backend - read the settings of the command line, and open the libraries that it names
  * as plug-ins, parted by semicolons; one that cannot be opened is logged.
  * cmdline  NULL is allowed
- * errors   INVALID_ARG for an invalid value, naming the setting */
+ * errors   INVALID_ARG for an invalid value, naming the setting
+ *
+ * Both log a line for each setting that is taken and changes nothing. */
 TRITONSERVER_Error *options_of_backend(yyjson_val *cmdline, struct runtime *ret);

@@ -1,5 +1,6 @@
 /* What the backend `tensorrt` decides without TensorRT and without a GPU: which profile is chosen,
  * what it allows, the values of shape tensors, and how a configuration fits a plan. */
+#include "base/log.h"
 #include "tensorrt/check.h"
 #include "tensorrt/complete.h"
 #include "tensorrt/options.h"
@@ -517,6 +518,51 @@ static void settings_of_the_command_line(void **state)
     assert_null(options_of_backend(NULL, &runtime));
 }
 
+static char logged[4096];
+
+static void keep_line(int fd, const char *line, size_t len)
+{
+    (void)fd;
+    strncat(logged, line, len);
+}
+
+static size_t logged_lines(void)
+{
+    size_t count = 0;
+    for (const char *at = logged; (at = strchr(at, '\n')); at++)
+        count++;
+    return count;
+}
+
+/* Of the command line, and of a model: a line each, and none for what is so here. */
+static void what_changes_nothing_is_said(void **state)
+{
+    static const char given[] = "{\"execution-policy\":\"DEVICE_BLOCKING\","
+                                "\"coalesce-request-input\":\"true\"}";
+    static const char as_here[] = "{\"execution-policy\":\"BLOCKING\","
+                                  "\"coalesce-request-input\":\"false\"}";
+    struct runtime runtime;
+    struct options options;
+    (void)state;
+    log_set_writer(keep_line);
+    yyjson_doc *doc = yyjson_read(as_here, strlen(as_here), 0);
+    assert_null(options_of_backend(yyjson_doc_get_root(doc), &runtime));
+    yyjson_doc_free(doc);
+    assert_string_equal(logged, "");
+    doc = yyjson_read(given, strlen(given), 0);
+    assert_null(options_of_backend(yyjson_doc_get_root(doc), &runtime));
+    yyjson_doc_free(doc);
+    assert_int_equal(logged_lines(), 2);
+    assert_non_null(strstr(logged, "backend 'tensorrt': 'execution-policy' is BLOCKING here, not "
+                                   "DEVICE_BLOCKING: each instance"));
+    assert_non_null(strstr(logged, "'coalesce-request-input' is false here, not true: the inputs"));
+    assert_null(read_options("{\"parameters\":{\"coalesce-request-input\":{\"string_value\":"
+                             "\"true\"}}}",
+                             &options));
+    assert_int_equal(logged_lines(), 3);
+    assert_non_null(strstr(logged, "model 'm': 'coalesce-request-input' is false here"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -540,6 +586,7 @@ int main(void)
         cmocka_unit_test(what_is_not_served),
         cmocka_unit_test(strategies),
         cmocka_unit_test(settings_of_the_command_line),
+        cmocka_unit_test(what_changes_nothing_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
