@@ -27,6 +27,7 @@ struct pooled {
     void *map;
     size_t map_bytes; /* 0: the bytes are heap memory after the header */
     unsigned list;    /* in `warm`, when it is free */
+    bool lent;        /* it has huge pages, and its user may not make it find others */
     /* bytes charged for a mapping; heap memory is always charged in full */
     size_t charged;
     /* charged for heap memory instead of the budget; NULL = the budget */
@@ -34,6 +35,8 @@ struct pooled {
     /* At most this much of a mapping has memory: the most that was charged for it at one time.
      * Counted in `resident`. */
     size_t touched;
+    /* At least this much of a mapping has memory: the most that arrived in it. */
+    size_t there;
     /* earlier users could write to this many bytes of a mapping; the bytes after them are zeros */
     size_t dirty;
     time_ns last_used;
@@ -46,6 +49,8 @@ static struct mutex giving_back = MUTEX_INIT(MUTEX_RANK_TRIM);
 static struct mutex lock = MUTEX_INIT(MUTEX_RANK_POOL); /* guards the variables below */
 /* most recently used first; mappings with huge pages have lists of their own */
 static struct pooled *warm[2 * CLASSES];
+/* how many mappings of a class are lent */
+static unsigned lent[CLASSES];
 /* being unmapped step by step, from their ends */
 static struct pooled *leaving;
 static size_t resident; /* memory of all mappings, in use or warm */
@@ -74,16 +79,18 @@ static void mapped_free(struct buf *b)
         p->dirty = b->size;
     p->last_used = clock_now_ns();
     mutex_lock(&lock);
+    if (p->lent)
+        lent[p->list - CLASSES]--;
+    p->lent = false;
     p->next = warm[p->list];
     warm[p->list] = p;
     mutex_unlock(&lock);
     budget_release(charged);
 }
 
-/* Maps memory, aligned to huge pages if it is large enough: maps more and unmaps the parts
- * before and after. The beginning always uses small pages: finding and clearing a huge page
- * takes up to 7 ms, and a peer that announces much may send little. */
-static void *map_pages(size_t bytes, bool huge)
+/* Maps memory with small pages, aligned to huge pages if it is large enough: maps more and
+ * unmaps the parts before and after. */
+static void *map_pages(size_t bytes)
 {
     if (fault_hit())
         return NULL;
@@ -96,10 +103,18 @@ static void *map_pages(size_t bytes, bool huge)
         munmap(p, head);
     if (extra > head)
         munmap(p + head + bytes, extra - head);
-    madvise(p + head, huge && extra ? HUGE_BYTES : bytes, MADV_NOHUGEPAGE);
-    if (huge && bytes > HUGE_BYTES)
-        madvise(p + head + HUGE_BYTES, bytes - HUGE_BYTES, MADV_HUGEPAGE);
+    madvise(p + head, bytes, MADV_NOHUGEPAGE);
     return p + head;
+}
+
+/* What has no memory yet gets huge pages. The beginning always uses small ones: finding and
+ * clearing a huge page takes up to 7 ms, and a peer that announces much may send little. */
+static void use_huge_pages(struct pooled *p)
+{
+    if (p->list >= CLASSES)
+        return;
+    madvise((char *)p->map + HUGE_BYTES, p->map_bytes - HUGE_BYTES, MADV_HUGEPAGE);
+    p->list += CLASSES;
 }
 
 /* Notes that `bytes` of a mapping have memory. If all mappings together have more memory than
@@ -126,6 +141,7 @@ static void forget_from(struct pooled *p, size_t keep)
     mutex_unlock(&lock);
     mutex_unlock(&giving_back);
     p->touched = keep;
+    p->there = p->there < keep ? p->there : keep;
     p->dirty = p->dirty < keep ? p->dirty : keep;
 }
 
@@ -134,47 +150,75 @@ static size_t pool_rounded(size_t bytes, size_t unit)
     return (bytes + unit - 1) & ~(unit - 1);
 }
 
-/* A warm mapping may have more memory than its next user is charged for. It keeps the memory
- * while there is plenty. */
+/* A warm mapping may have more memory than its next user is charged for. */
 static void forget_rest(struct pooled *p, size_t charged)
 {
     size_t page = charged < HUGE_BYTES ? (size_t)sysconf(_SC_PAGESIZE) : HUGE_BYTES;
     size_t keep = pool_rounded(charged, page);
-    if (p->touched <= keep)
-        return;
-    mutex_lock(&lock);
-    bool plenty = resident <= budget_limit() / PLENTY_PART;
-    mutex_unlock(&lock);
-    if (!plenty)
+    if (p->touched > keep)
         forget_from(p, keep);
 }
 
-static struct pooled *take_warm(unsigned list)
+static struct pooled *take_first(unsigned list)
 {
-    mutex_lock(&lock);
     struct pooled *p = warm[list];
     if (p)
         warm[list] = p->next;
-    mutex_unlock(&lock);
     return p;
 }
 
-static struct pooled *mapped_new(size_t size, bool huge)
+/* A mapping with huge pages for who may not have new ones: where the bytes will lie there is
+ * memory already. */
+static struct pooled *borrow(unsigned class, size_t size)
+{
+    const struct pooled *first = warm[CLASSES + class];
+    if (!first || pool_rounded(first->there, HUGE_BYTES) < size)
+        return NULL;
+    struct pooled *p = take_first(CLASSES + class);
+    p->lent = true;
+    lent[class]++;
+    return p;
+}
+
+static struct pooled *map_new(unsigned class)
+{
+    void *map = map_pages((size_t)1 << class);
+    if (!map)
+        return NULL;
+    struct pooled *p = MEM_NEW(struct pooled);
+    p->map = map;
+    p->map_bytes = (size_t)1 << class;
+    p->list = class;
+    return p;
+}
+
+/* Memory that a warm mapping has is better than new memory, whatever its pages are. It keeps
+ * what its user is not charged for while there is plenty. While some mappings are lent, nobody
+ * maps new huge pages in their place: else who borrows them makes others wait for new ones. */
+static struct pooled *mapped_new(size_t size, size_t charge, bool huge)
 {
     unsigned class = class_of(size);
     if (class >= CLASSES)
         return NULL;
-    unsigned list = huge && size > HUGE_BYTES ? CLASSES + class : class;
-    struct pooled *p = take_warm(list);
-    if (!p) {
-        void *map = map_pages((size_t)1 << class, huge);
-        if (!map)
-            return NULL;
-        p = MEM_NEW(struct pooled);
-        p->map = map;
-        p->map_bytes = (size_t)1 << class;
-        p->list = list;
-    }
+    huge = huge && size > HUGE_BYTES;
+    mutex_lock(&lock);
+    bool plenty = resident <= budget_limit() / PLENTY_PART;
+    struct pooled *p = huge ? take_first(CLASSES + class) : NULL;
+    if (!p && lent[class])
+        huge = false;
+    if (!p)
+        p = take_first(class);
+    if (!p && !huge && plenty)
+        p = borrow(class, size);
+    mutex_unlock(&lock);
+    if (p && !plenty)
+        forget_rest(p, charge);
+    if (!p)
+        p = map_new(class);
+    if (!p)
+        return NULL;
+    if (huge)
+        use_huge_pages(p);
     buf_init(&p->buf, p->map, size, mapped_free);
     return p;
 }
@@ -205,16 +249,13 @@ static struct err *pool_make(size_t size, size_t charge, bool huge, struct buf *
 {
     if (!budget_charge(charge))
         return no_room(size);
-    struct pooled *p = size >= POOL_MAPPED_BYTES ? mapped_new(size, huge) : heap_new(size);
+    struct pooled *p = size >= POOL_MAPPED_BYTES ? mapped_new(size, charge, huge) : heap_new(size);
     if (!p) {
         budget_release(charge);
         return pool_no_memory(size);
     }
     p->charged = charge;
-    if (p->map) {
-        forget_rest(p, charge);
-        touch(p, charge);
-    }
+    touch(p, charge);
     *ret = &p->buf;
     return NULL;
 }
@@ -298,8 +339,10 @@ size_t pool_room(struct buf *b, size_t bytes)
 struct err *pool_arrived(struct buf *b, size_t bytes)
 {
     struct pooled *p = (struct pooled *)b;
-    if (pool_room(b, bytes) >= bytes)
+    if (pool_room(b, bytes) >= bytes) {
+        p->there = p->there > bytes ? p->there : bytes;
         return NULL;
+    }
     size_t now = pool_step(bytes, p->buf.size);
     touch(p, now); /* it may be written already */
     return no_room(now - p->charged);

@@ -204,6 +204,93 @@ static void who_sends_whole_messages_has_huge_pages(void **state)
     assert_int_equal(pool_trim(TIME_NEVER), 0);
 }
 
+static struct buf *coming(struct budget_account *a, size_t size, bool huge)
+{
+    struct buf *b;
+    unit_succeeds(pool_buf_of(a, size, 0, &b));
+    assert_int_equal(wants_huge_pages(b->data + size - 1), huge);
+    return b;
+}
+
+/* A message that comes whole in a new mapping with huge pages. Returns where that is. */
+static const void *came_whole(struct budget_account *a, size_t size)
+{
+    pool_whole(a, size);
+    struct buf *b = coming(a, size, true);
+    const void *data = b->data;
+    unit_succeeds(pool_arrived(b, size));
+    buf_unref(b);
+    return data;
+}
+
+/* Who may have huge pages takes a mapping that was used without them rather than new memory. */
+static void warm_memory_comes_before_huge_pages(void **state)
+{
+    (void)state;
+    const size_t size = (size_t)6 << 20;
+    struct budget_account *a = budget_account_new();
+    struct buf *b = coming(a, size, false);
+    const void *data = b->data;
+    buf_unref(b);
+    assert_ptr_equal(came_whole(a, size), data);
+    b = get(size);
+    assert_ptr_equal(b->data, data);
+    assert_false(wants_huge_pages(b->data));
+    buf_unref(b);
+    budget_account_close(a);
+    assert_int_equal(pool_trim(TIME_NEVER), 0);
+}
+
+/* Who may have no huge pages borrows those that came before, where all of them are there. Nobody
+ * maps new ones meanwhile. */
+static void huge_pages_that_came_are_lent(void **state)
+{
+    (void)state;
+    const size_t size = (size_t)6 << 20;
+    struct budget_account *a = budget_account_new();
+    const void *data = came_whole(a, size);
+    struct buf *b = coming(NULL, size, true);
+    assert_ptr_equal(b->data, data);
+    for (int i = 0; i < 2; i++) { /* new, then warm */
+        pool_whole(a, size);
+        buf_unref(coming(a, size, false));
+    }
+    buf_unref(b);
+    assert_ptr_equal(came_whole(a, size), data);
+    pool_trim(TIME_NEVER);
+    buf_unref(get(size)); /* which is not known to have been filled */
+    buf_unref(coming(NULL, size, false));
+    pool_trim(TIME_NEVER);
+    came_whole(a, size);
+    came_whole(a, size - 1);
+    buf_unref(coming(NULL, size, true));
+    buf_unref(coming(NULL, size + 1, false));
+    budget_account_close(a);
+    assert_int_equal(pool_trim(TIME_NEVER), 0);
+}
+
+/* They are not lent where a buffer is taken without what is not charged for: that would take
+ * the memory from those who have earned it. Nor are they once that has happened. */
+static void what_is_scarce_is_not_lent(void **state)
+{
+    (void)state;
+    const size_t size = (size_t)6 << 20;
+    struct budget_account *a = budget_account_new();
+    came_whole(a, size);
+    budget_set_limit(8 * size);
+    buf_unref(coming(NULL, size, true));
+    budget_set_limit(8 * size - 1);
+    buf_unref(coming(NULL, size, false));
+    pool_whole(a, size);
+    buf_unref(coming(a, size, true));
+    budget_set_limit(SIZE_MAX);
+    struct buf *small = coming(NULL, size, false);
+    buf_unref(coming(NULL, size, false));
+    buf_unref(small);
+    budget_account_close(a);
+    assert_int_equal(pool_trim(TIME_NEVER), 0);
+}
+
 static void budget_is_asked_first(void **state)
 {
     (void)state;
@@ -432,9 +519,11 @@ static void many_threads(void **state)
 
 UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(zeroed_buffers),
           UNIT(given_back_by_slices), UNIT(announced_only), UNIT(huge_pages_are_aligned),
-          UNIT(who_sends_whole_messages_has_huge_pages), UNIT(budget_is_asked_first),
-          UNIT(announced_bytes_are_charged_as_they_come), UNIT(room_for_the_beginning),
-          UNIT(room_is_charged_before_it_is_written), UNIT(short_ones_are_within_the_allowance),
+          UNIT(who_sends_whole_messages_has_huge_pages), UNIT(warm_memory_comes_before_huge_pages),
+          UNIT(huge_pages_that_came_are_lent), UNIT(what_is_scarce_is_not_lent),
+          UNIT(budget_is_asked_first), UNIT(announced_bytes_are_charged_as_they_come),
+          UNIT(room_for_the_beginning), UNIT(room_is_charged_before_it_is_written),
+          UNIT(short_ones_are_within_the_allowance),
 #if !defined(__SANITIZE_THREAD__)
           UNIT(what_is_warm_stays_within_the_budget), UNIT(announcements_keep_nothing_of_others),
 #endif
