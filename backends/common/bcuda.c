@@ -23,6 +23,7 @@ struct bcuda {
     struct cuda_stream *stream;
     TRITONBACKEND_MemoryManager *manager;
     struct staged *staged;
+    bool failed; /* a wait, since bcuda_settle */
 };
 
 static struct cuda_driver driver;
@@ -185,6 +186,7 @@ void bcuda_close(struct bcuda *c)
 {
     if (!c)
         return;
+    c->failed = false;
     pthread_mutex_lock(&kept_lock);
     c->next = kept;
     kept = c;
@@ -330,6 +332,7 @@ TRITONSERVER_Error *bcuda_wait(struct bcuda *c)
     if (err) {
         (void)driver.stream_free(c->stream);
         c->stream = NULL;
+        c->failed = true;
     }
     bcuda_leave();
     while (c->staged) {
@@ -339,5 +342,17 @@ TRITONSERVER_Error *bcuda_wait(struct bcuda *c)
                                                   c->device));
         free(s);
     }
+    return err;
+}
+
+TRITONSERVER_Error *bcuda_settle(struct bcuda *c)
+{
+    bool failed = c->failed;
+    TRITONSERVER_Error *err = bcuda_wait(c);
+    c->failed = false;
+    if (!err && failed)
+        err = berr_new(TRITONSERVER_ERROR_INTERNAL,
+                       "GPU %d failed while it worked on this batch: what it was asked for is lost",
+                       (int)c->device);
     return err;
 }

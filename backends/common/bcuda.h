@@ -57,5 +57,9 @@ TRITONSERVER_Error *bcuda_put(struct bcuda *c, void *to, const void *from, uint6
  *              its memory, one after the other; nothing else may be staged. */
 TRITONSERVER_Error *bcuda_pass(struct bcuda *c, void *to, const void *from, uint64_t size);
 
-/* bcuda_wait - wait for everything that was queued; what was staged is given back. */
+/* bcuda_wait - wait for everything that was queued; what was staged is given back. Where it fails,
+ *              nothing that was queued was done for certain.
+ * bcuda_settle - for the last time before answers are sent: errors also if an earlier wait failed
+ *                since the last bcuda_settle. */
 TRITONSERVER_Error *bcuda_wait(struct bcuda *c);
+TRITONSERVER_Error *bcuda_settle(struct bcuda *c);

@@ -126,7 +126,7 @@ static void brun_run_batch(struct brun *run, TRITONBACKEND_Request **requests, b
         err = work(run, of);
     brun_fail_all(run, err);
     if (run->place->cuda)
-        brun_fail_all(run, bcuda_wait(run->place->cuda));
+        brun_fail_all(run, bcuda_settle(run->place->cuda));
     brun_finish(run, start_ns, brun_now_ns());
     scratch_reset(&run->place->scratch);
 }

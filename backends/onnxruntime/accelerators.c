@@ -32,18 +32,22 @@ static TRITONSERVER_Error *settings_put(struct settings *settings, const char *k
     return NULL;
 }
 
-/* Refuses parameters that name files of the server or addresses in its memory: a configuration
- * may come over the network or from a store. The list ends with NULL. */
-static TRITONSERVER_Error *settings_refuse(const char *accelerator, const char *key,
-                                           const char *const *refused)
+/* Whether a name is in a list that ends with NULL. */
+static bool settings_list_has(const char *const *list, const char *name)
 {
-    for (; *refused; refused++)
-        if (strcmp(key, *refused) == 0)
-            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                            "Execution Accelerator '%s': the parameter '%s' leads out of the "
-                            "model's directory and is not taken; remove it",
-                            accelerator, key);
-    return NULL;
+    while (*list && strcmp(*list, name) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/* Parameters that name files of the server or addresses in its memory are refused: a configuration
+ * may come over the network or from a store. */
+static TRITONSERVER_Error *leads_out(const char *accelerator, const char *key)
+{
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "Execution Accelerator '%s': the parameter '%s' leads out of the model's "
+                    "directory and is not taken; remove it",
+                    accelerator, key);
 }
 
 /* Frees `err`, which may be NULL. */
@@ -92,9 +96,9 @@ static TRITONSERVER_Error *add_openvino(const struct ort *ort, yyjson_val *param
         return err;
     yyjson_obj_foreach(parameters, index, count, key, value)
     {
-        err = settings_refuse("openvino", yyjson_get_str(key), refused);
-        if (!err)
-            err = settings_put(&settings, yyjson_get_str(key), yyjson_get_str(value));
+        err = settings_list_has(refused, yyjson_get_str(key))
+                  ? leads_out("openvino", yyjson_get_str(key))
+                  : settings_put(&settings, yyjson_get_str(key), yyjson_get_str(value));
         if (err)
             return err;
     }
@@ -115,7 +119,8 @@ static TRITONSERVER_Error *add_precision(struct settings *settings, const char *
                     precision);
 }
 
-/* Triton's names of some parameters; those that begin with trt_ are ONNX Runtime's own. */
+/* Those that Triton's backend takes, some under names of its own, but for those that lead to files. A
+ * newer ONNX Runtime may have others, and some that are addresses: what is not listed is unknown. */
 static TRITONSERVER_Error *add_tensorrt_parameter(struct settings *settings, const char *key,
                                                   const char *value)
 {
@@ -124,22 +129,42 @@ static TRITONSERVER_Error *add_tensorrt_parameter(struct settings *settings, con
         {"int8_use_native_calibration_table", "trt_int8_use_native_calibration_table"},
     };
     static const char *const refused[] = {
-        "int8_calibration_table_name",  "trt_int8_calibration_table_name",
-        "trt_engine_cache_path",        "trt_engine_cache_prefix",
-        "trt_timing_cache_path",        "trt_dump_subgraphs",
-        "trt_extra_plugin_lib_paths",   "trt_engine_decryption_lib_path",
-        "trt_ep_context_file_path",     "trt_dump_ep_context_model",
-        "trt_onnx_model_folder_path",   "trt_user_compute_stream",
-        "trt_engine_decryption_enable", NULL};
-    TRITONSERVER_Error *err = settings_refuse("tensorrt", key, refused);
-    if (err)
-        return err;
+        "int8_calibration_table_name", "trt_int8_calibration_table_name",
+        "trt_engine_cache_enable",     "trt_engine_cache_path",
+        "trt_engine_cache_prefix",     "trt_timing_cache_enable",
+        "trt_timing_cache_path",       "trt_dump_subgraphs",
+        "trt_extra_plugin_lib_paths",  "trt_ep_context_file_path",
+        "trt_dump_ep_context_model",   NULL};
+    static const char *const taken[] = {"trt_max_partition_iterations",
+                                        "trt_min_subgraph_size",
+                                        "trt_max_workspace_size",
+                                        "trt_fp16_enable",
+                                        "trt_bf16_enable",
+                                        "trt_int8_enable",
+                                        "trt_int8_use_native_calibration_table",
+                                        "trt_dla_enable",
+                                        "trt_dla_core",
+                                        "trt_force_sequential_engine_build",
+                                        "trt_context_memory_sharing_enable",
+                                        "trt_layer_norm_fp32_fallback",
+                                        "trt_detailed_build_log",
+                                        "trt_build_heuristics_enable",
+                                        "trt_sparsity_enable",
+                                        "trt_builder_optimization_level",
+                                        "trt_auxiliary_streams",
+                                        "trt_tactic_sources",
+                                        "trt_profile_min_shapes",
+                                        "trt_profile_max_shapes",
+                                        "trt_profile_opt_shapes",
+                                        NULL};
+    if (settings_list_has(refused, key))
+        return leads_out("tensorrt", key);
     if (strcmp(key, "precision_mode") == 0)
         return add_precision(settings, value);
     for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
         if (strcmp(key, renamed[i][0]) == 0)
             return settings_put(settings, renamed[i][1], value);
-    if (strncmp(key, "trt_", 4) == 0)
+    if (settings_list_has(taken, key))
         return settings_put(settings, key, value);
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "unknown parameter '%s' is provided for TensorRT Execution Accelerator", key);
@@ -212,30 +237,51 @@ static TRITONSERVER_Error *add_cuda_parameters(struct settings *settings, yyjson
 }
 
 /* A graph of CUDA would need tensors at the same place in every run. */
+static TRITONSERVER_Error *add_cuda_setting(struct settings *settings, const char *key,
+                                            const char *value)
+{
+    static const char *const refused[] = {"user_compute_stream",      "has_user_compute_stream",
+                                          "gpu_external_alloc",       "gpu_external_free",
+                                          "gpu_external_empty_cache", NULL};
+    static const char *const taken[] = {"gpu_mem_limit",
+                                        "arena_extend_strategy",
+                                        "cudnn_conv_algo_search",
+                                        "cudnn_conv_use_max_workspace",
+                                        "cudnn_conv1d_pad_to_nc1d",
+                                        "do_copy_in_default_stream",
+                                        "use_ep_level_unified_stream",
+                                        "enable_skip_layer_norm_strict_mode",
+                                        "prefer_nhwc",
+                                        "use_tf32",
+                                        "fuse_conv_bias",
+                                        "sdpa_kernel",
+                                        "tunable_op_enable",
+                                        "tunable_op_tuning_enable",
+                                        "tunable_op_max_tuning_duration_ms",
+                                        NULL};
+    if (settings_list_has(refused, key))
+        return leads_out("cuda", key);
+    if (strcmp(key, "enable_cuda_graph") == 0)
+        return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
+                        "Execution Accelerator 'cuda': 'enable_cuda_graph' is not served, because "
+                        "tensors lie elsewhere in each run; remove it");
+    if (settings_list_has(taken, key))
+        return settings_put(settings, key, value);
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "unknown parameter '%s' is provided for CUDA Execution Accelerator", key);
+}
+
 static TRITONSERVER_Error *add_cuda_settings(struct settings *settings, yyjson_val *parameters)
 {
-    static const char *const refused[] = {"user_compute_stream",
-                                          "has_user_compute_stream",
-                                          "gpu_external_alloc",
-                                          "gpu_external_free",
-                                          "gpu_external_empty_cache",
-                                          "device_id",
-                                          NULL};
+    TRITONSERVER_Error *err = NULL;
     size_t index, count;
     yyjson_val *key, *value;
     yyjson_obj_foreach(parameters, index, count, key, value)
     {
-        TRITONSERVER_Error *err = settings_refuse("cuda", yyjson_get_str(key), refused);
-        if (!err && strcmp(yyjson_get_str(key), "enable_cuda_graph") == 0)
-            err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
-                           "Execution Accelerator 'cuda': 'enable_cuda_graph' is not served, "
-                           "because tensors lie elsewhere in each run; remove it");
         if (!err)
-            err = settings_put(settings, yyjson_get_str(key), yyjson_get_str(value));
-        if (err)
-            return err;
+            err = add_cuda_setting(settings, yyjson_get_str(key), yyjson_get_str(value));
     }
-    return NULL;
+    return err;
 }
 
 static TRITONSERVER_Error *add_cuda(const struct ort *ort, struct settings *settings,

@@ -143,7 +143,7 @@ void batch_io_free(struct model *model)
 
 static TRITONSERVER_Error *bind_one(struct run *run, const struct batch_input *b, size_t place)
 {
-    const struct model *model = run->model;
+    const struct ort *ort = run_ort(run);
     const struct binput *source;
     int64_t shape[2];
     uint64_t size;
@@ -158,9 +158,9 @@ static TRITONSERVER_Error *bind_one(struct run *run, const struct batch_input *b
         return berr_no_memory();
     bcomputed_fill(run->batch, source, b->kind, b->target->datatype, data, size / sizeof(int32_t));
     run->input_names[place] = b->target->name;
-    return ort_err(model->api, model->api->CreateTensorWithDataAsOrtValue(
-                                   model->ort->cpu, data, size, shape, rank, b->target->type,
-                                   &run->input_values[place]));
+    return ort_err(ort->api, ort->api->CreateTensorWithDataAsOrtValue(ort->cpu, data, size, shape,
+                                                                      rank, b->target->type,
+                                                                      &run->input_values[place]));
 }
 
 TRITONSERVER_Error *batch_io_bind(struct run *run)

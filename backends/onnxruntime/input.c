@@ -77,7 +77,7 @@ static TRITONSERVER_Error *check_one_value(const struct run *run, size_t input, 
 
 static TRITONSERVER_Error *bind_plain(struct run *run, size_t input)
 {
-    const struct model *model = run->model;
+    const struct ort *ort = run_ort(run);
     const struct model_tensor *tensor = run->input_tensors[input];
     int64_t shape[BRUN_MAX_DIMS];
     uint64_t size = 0;
@@ -94,30 +94,30 @@ static TRITONSERVER_Error *bind_plain(struct run *run, size_t input)
     brun_bytes(tensor->datatype, shape, rank, &size);
     if (!rank && (err = check_one_value(run, input, bytes.from, size)))
         return err;
-    return ort_err(model->api, model->api->CreateTensorWithDataAsOrtValue(
-                                   model->ort->cpu, bytes.to, size, shape, rank, tensor->type,
-                                   &run->input_values[input]));
+    return ort_err(ort->api, ort->api->CreateTensorWithDataAsOrtValue(ort->cpu, bytes.to, size,
+                                                                      shape, rank, tensor->type,
+                                                                      &run->input_values[input]));
 }
 
 /* ONNX Runtime's functions take a non-const pointer, but only read inputs. */
 static TRITONSERVER_Error *bind_gpu_memory(struct run *run, size_t input, const void *data,
                                            uint64_t size, const int64_t *shape, size_t rank)
 {
-    const struct model *model = run->model;
+    const struct ort *ort = run_ort(run);
     union {
         const void *from;
         void *to;
     } bytes = {data};
-    return ort_err(model->api, model->api->CreateTensorWithDataAsOrtValue(
-                                   run->instance->session->memory, bytes.to, size, shape, rank,
-                                   run->input_tensors[input]->type, &run->input_values[input]));
+    return ort_err(ort->api, ort->api->CreateTensorWithDataAsOrtValue(
+                                 run->instance->session->memory, bytes.to, size, shape, rank,
+                                 run->input_tensors[input]->type, &run->input_values[input]));
 }
 
 /* A tensor on the GPU: the request's own memory if it lies there in one piece and aligned,
  * otherwise a copy, which is queued on the stream that ONNX Runtime works on. */
 static TRITONSERVER_Error *bind_on_gpu(struct run *run, size_t input)
 {
-    const OrtApi *api = run->model->api;
+    const OrtApi *api = run_ort(run)->api;
     const struct binput *of = &run->inputs[input];
     int64_t shape[BRUN_MAX_DIMS];
     size_t rank = batch_shape(run, input, shape);
@@ -144,7 +144,7 @@ static TRITONSERVER_Error *bind_on_gpu(struct run *run, size_t input)
 static TRITONSERVER_Error *fill_strings(struct run *run, size_t input, uint32_t index,
                                         int64_t elements, size_t first)
 {
-    const OrtApi *api = run->model->api;
+    const OrtApi *api = run_ort(run)->api;
     OrtValue *value = run->input_values[input];
     const char *name = run->input_names[input];
     const void *data = NULL;
@@ -180,7 +180,7 @@ static TRITONSERVER_Error *fill_strings(struct run *run, size_t input, uint32_t 
 
 static TRITONSERVER_Error *bind_strings(struct run *run, size_t input)
 {
-    const OrtApi *api = run->model->api;
+    const OrtApi *api = run_ort(run)->api;
     const struct model_tensor *tensor = run->input_tensors[input];
     int64_t shape[BRUN_MAX_DIMS];
     size_t rank = batch_shape(run, input, shape);
@@ -234,5 +234,5 @@ void input_release(struct run *run)
     size_t all = run->input_values ? run->input_count + run->model->batch_input_count : 0;
     for (size_t i = 0; i < all; i++)
         if (run->input_values[i])
-            run->model->api->ReleaseValue(run->input_values[i]);
+            run_ort(run)->api->ReleaseValue(run->input_values[i]);
 }

@@ -22,13 +22,13 @@ TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model
                                           .model = model->name,
                                           .max_batch_size = model->max_batch_size,
                                           .cuda = instance->session->cuda};
-    return options_run_new(model->ort, model->config, &instance->run_options);
+    return options_run_new(instance->session->ort, model->config, &instance->run_options);
 }
 
 void instance_fini(struct instance *instance)
 {
     if (instance->run_options)
-        instance->model->api->ReleaseRunOptions(instance->run_options);
+        instance->session->ort->api->ReleaseRunOptions(instance->run_options);
     session_give(instance->model, instance->session);
     scratch_fini(&instance->place.scratch);
 }

@@ -34,7 +34,7 @@ static TRITONSERVER_Error *onnxruntime_model_complete_config(struct model *model
 
 static TRITONSERVER_Error *onnxruntime_model_load(struct model *model)
 {
-    const OrtSession *session = NULL;
+    const struct session *session = NULL;
     TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &model->name);
     if (!err)
         err = onnxruntime_model_read_config(model);
@@ -54,7 +54,7 @@ const size_t model_size = sizeof(struct model);
 TRITONSERVER_Error *model_init(struct model *model, TRITONBACKEND_Model *handle, void *runtime)
 {
     model->ort = runtime;
-    model->api = model->ort->api;
+    model->read_api = model->ort->api;
     model->handle = handle;
     pthread_mutex_init(&model->lock, NULL);
     return onnxruntime_model_load(model);
@@ -76,8 +76,8 @@ void model_fini(struct model *model)
 {
     session_fini(model);
     batch_io_free(model);
-    free_tensors(model->api, model->inputs, model->input_count);
-    free_tensors(model->api, model->outputs, model->output_count);
+    free_tensors(model->read_api, model->inputs, model->input_count);
+    free_tensors(model->read_api, model->outputs, model->output_count);
     yyjson_doc_free(model->config_doc);
     pthread_mutex_destroy(&model->lock);
 }

@@ -17,7 +17,7 @@ struct batch_input;
 struct session;
 
 struct model_tensor {
-    char *name; /* ONNX Runtime's memory */
+    char *name; /* memory of the ONNX Runtime that it was read with */
     ONNXTensorElementDataType type;
     TRITONSERVER_DataType datatype;
     size_t rank;
@@ -38,8 +38,8 @@ struct model_tensor {
 };
 
 struct model {
-    struct ort *ort;
-    const OrtApi *api;
+    struct ort *ort;        /* that of the process; a session may have another one */
+    const OrtApi *read_api; /* of the session that the tensors were read from */
     TRITONBACKEND_Model *handle;
     const char *name; /* borrowed from the handle */
     yyjson_doc *config_doc;

@@ -176,8 +176,8 @@ static TRITONSERVER_Error *translate_files(struct netdef_file *file)
     return named;
 }
 
-TRITONSERVER_Error *netdef_file_open(const struct model *model, const OrtSessionOptions *options,
-                                     OrtSession **ret_session)
+TRITONSERVER_Error *netdef_file_open(const struct model *model, const struct ort *ort,
+                                     const OrtSessionOptions *options, OrtSession **ret_session)
 {
     struct netdef_file file = {.model = model};
     TRITONSERVER_Error *err = read_files(&file);
@@ -186,9 +186,9 @@ TRITONSERVER_Error *netdef_file_open(const struct model *model, const OrtSession
     if (!err)
         err = translate_files(&file);
     if (!err)
-        err = ort_err(model->api,
-                      model->api->CreateSessionFromArray(model->ort->env, file.onnx.bytes,
-                                                         file.onnx.size, options, ret_session));
+        err =
+            ort_err(ort->api, ort->api->CreateSessionFromArray(
+                                  ort->env, file.onnx.bytes, file.onnx.size, options, ret_session));
     close_files(&file);
     return err;
 }

@@ -9,5 +9,5 @@
  * options  borrowed
  * errors   the files are incomplete, or something in them is not supported; the error names the
  *          model and the file */
-TRITONSERVER_Error *netdef_file_open(const struct model *model, const OrtSessionOptions *options,
-                                     OrtSession **ret_session);
+TRITONSERVER_Error *netdef_file_open(const struct model *model, const struct ort *ort,
+                                     const OrtSessionOptions *options, OrtSession **ret_session);

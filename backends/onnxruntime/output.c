@@ -81,7 +81,7 @@ static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const stru
 {
     struct output *output = &run->outputs[index];
     const struct model_tensor *tensor = output->tensor;
-    const struct model *model = run->model;
+    const struct ort *ort = run_ort(run);
     int64_t shape[BRUN_MAX_DIMS];
     if (atomic_load_explicit(&tensor->promise, memory_order_relaxed) != PROMISE_KEPT ||
         !onnxruntime_output_promised(run, tensor, shape, &output->size))
@@ -94,9 +94,9 @@ static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const stru
     if (err || output->size == 0 || (uintptr_t)output->buffer % OUTPUT_ALIGN != 0)
         return err;
     output->bound = true;
-    return ort_err(model->api, model->api->CreateTensorWithDataAsOrtValue(
-                                   model->ort->cpu, output->buffer, output->size, shape,
-                                   tensor->rank, tensor->type, &run->output_values[index]));
+    return ort_err(ort->api, ort->api->CreateTensorWithDataAsOrtValue(
+                                 ort->cpu, output->buffer, output->size, shape, tensor->rank,
+                                 tensor->type, &run->output_values[index]));
 }
 
 /* A response has its outputs in the order in which they are made. So after an output with an
@@ -115,11 +115,10 @@ TRITONSERVER_Error *output_foresee(struct run *run)
     return err;
 }
 
-static TRITONSERVER_Error *onnxruntime_output_read_result(const struct model *model,
-                                                          OrtValue *value, bool strings,
-                                                          struct result *ret_result)
+static TRITONSERVER_Error *onnxruntime_output_read_result(const struct run *run, OrtValue *value,
+                                                          bool strings, struct result *ret_result)
 {
-    const OrtApi *api = model->api;
+    const OrtApi *api = run_ort(run)->api;
     OrtTensorTypeAndShapeInfo *info = NULL;
     OrtStatus *status = api->GetTensorTypeAndShape(value, &info);
     if (!status)
@@ -127,7 +126,7 @@ static TRITONSERVER_Error *onnxruntime_output_read_result(const struct model *mo
     TRITONSERVER_Error *err = NULL;
     if (!status && ret_result->rank > BRUN_MAX_DIMS)
         err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
-                       "an output of model '%s' has more than %d dimensions", model->name,
+                       "an output of model '%s' has more than %d dimensions", run->model->name,
                        BRUN_MAX_DIMS);
     if (!status && !err)
         status = api->GetDimensions(info, ret_result->shape, ret_result->rank);
@@ -157,7 +156,7 @@ bool output_as_foreseen(const struct run *run)
             continue;
         struct result result = {0};
         TRITONSERVER_Error *err =
-            onnxruntime_output_read_result(run->model, run->output_values[i], false, &result);
+            onnxruntime_output_read_result(run, run->output_values[i], false, &result);
         bool same = !err && keeps_promise(run, output->tensor, &result);
         berr_drop(err);
         if (!same)
@@ -222,7 +221,7 @@ onnxruntime_output_write_strings(const struct run *run, const struct brun_item *
                                  const struct result *result, size_t first, size_t count,
                                  bool as_state)
 {
-    const OrtApi *api = run->model->api;
+    const OrtApi *api = run_ort(run)->api;
     const OrtValue *value = run->output_values[index];
     uint64_t size = 0;
     OrtStatus *status = NULL;
@@ -294,7 +293,7 @@ static TRITONSERVER_Error *divide(struct run *run, size_t index)
     bool strings = output->tensor->datatype == TRITONSERVER_TYPE_BYTES;
     struct result result = {0};
     TRITONSERVER_Error *err =
-        onnxruntime_output_read_result(run->model, run->output_values[index], strings, &result);
+        onnxruntime_output_read_result(run, run->output_values[index], strings, &result);
     size_t first = 0;
     for (uint32_t i = 0; i < run->batch->count && !err; i++) {
         struct brun_item *item = &run->batch->items[i];
@@ -325,7 +324,7 @@ static TRITONSERVER_Error *scatter(struct run *run, size_t index)
     bool batches = run->model->max_batch_size > 0;
     struct result result = {0};
     TRITONSERVER_Error *err =
-        onnxruntime_output_read_result(run->model, run->output_values[index], strings, &result);
+        onnxruntime_output_read_result(run, run->output_values[index], strings, &result);
     if (!err) {
         onnxruntime_output_learn(run, output->tensor, &result);
         err = check_rows(run, output->tensor->name, &result);
@@ -359,7 +358,7 @@ TRITONSERVER_Error *output_write(struct run *run)
         TRITONSERVER_Error *err = NULL;
         if (output->foreseen && !output->bound && output->size) {
             struct result result = {0};
-            err = onnxruntime_output_read_result(run->model, run->output_values[i], false, &result);
+            err = onnxruntime_output_read_result(run, run->output_values[i], false, &result);
             if (!err && result.data)
                 memcpy(output->buffer, result.data, output->size);
         } else if (!output->foreseen) {
@@ -375,5 +374,5 @@ void output_release(struct run *run)
 {
     for (size_t i = 0; i < run->output_count; i++)
         if (run->output_values[i])
-            run->model->api->ReleaseValue(run->output_values[i]);
+            run_ort(run)->api->ReleaseValue(run->output_values[i]);
 }

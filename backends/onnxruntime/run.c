@@ -8,32 +8,33 @@
 
 static TRITONSERVER_Error *compute_on_cpu(const struct run *run)
 {
+    const struct ort *ort = run_ort(run);
     const struct model *model = run->model;
-    return ort_err(model->api,
-                   model->api->Run(run->instance->session->handle, run->instance->run_options,
-                                   run->input_names, (const OrtValue *const *)run->input_values,
-                                   run->input_count + model->batch_input_count, run->output_names,
-                                   run->output_count, run->output_values));
+    return ort_err(ort->api,
+                   ort->api->Run(run->instance->session->handle, run->instance->run_options,
+                                 run->input_names, (const OrtValue *const *)run->input_values,
+                                 run->input_count + model->batch_input_count, run->output_names,
+                                 run->output_count, run->output_values));
 }
 
 /* Says where the tensors are: results stay on the GPU, but strings. */
 static OrtStatus *bind_tensors(const struct run *run, OrtIoBinding *binding)
 {
-    const OrtApi *api = run->model->api;
+    const OrtApi *api = run_ort(run)->api;
     OrtStatus *status = NULL;
     size_t inputs = run->input_count + run->model->batch_input_count;
     for (size_t i = 0; i < inputs && !status; i++)
         status = api->BindInput(binding, run->input_names[i], run->input_values[i]);
     for (size_t i = 0; i < run->output_count && !status; i++)
         status = api->BindOutputToDevice(binding, run->output_names[i],
-                                         output_is_text(run, i) ? run->model->ort->cpu
+                                         output_is_text(run, i) ? run_ort(run)->cpu
                                                                 : run->instance->session->memory);
     return status;
 }
 
 static OrtStatus *take_results(const struct run *run, const OrtIoBinding *binding)
 {
-    const OrtApi *api = run->model->api;
+    const OrtApi *api = run_ort(run)->api;
     OrtAllocator *allocator = NULL;
     OrtValue **values = NULL;
     size_t count = 0;
@@ -49,10 +50,12 @@ static OrtStatus *take_results(const struct run *run, const OrtIoBinding *bindin
 
 static TRITONSERVER_Error *compute_on_gpu(const struct run *run)
 {
-    const OrtApi *api = run->model->api;
+    const OrtApi *api = run_ort(run)->api;
     const struct session *session = run->instance->session;
     OrtIoBinding *binding = NULL;
     TRITONSERVER_Error *err = session_check(session);
+    if (!err) /* what operators on the host want, binding copies there without a look at the stream */
+        err = bcuda_wait(session->cuda);
     if (err)
         return err;
     OrtStatus *status = api->CreateIoBinding(session->handle, &binding);

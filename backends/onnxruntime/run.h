@@ -24,3 +24,9 @@ struct run {
     const char **output_names;
     OrtValue **output_values;
 };
+
+/* run_ort - the ONNX Runtime of the session. */
+static inline const struct ort *run_ort(const struct run *run)
+{
+    return run->instance->session->ort;
+}

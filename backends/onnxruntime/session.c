@@ -48,14 +48,13 @@ static TRITONSERVER_Error *session_find_file(const struct model *model, char **r
     return NULL;
 }
 
-static TRITONSERVER_Error *open_onnx(const struct model *model, const OrtSessionOptions *options,
-                                     OrtSession **ret_handle)
+static TRITONSERVER_Error *open_onnx(const struct model *model, const struct ort *ort,
+                                     const OrtSessionOptions *options, OrtSession **ret_handle)
 {
     char *path = NULL;
     TRITONSERVER_Error *err = session_find_file(model, &path);
     if (!err)
-        err = ort_err(model->api,
-                      model->api->CreateSession(model->ort->env, path, options, ret_handle));
+        err = ort_err(ort->api, ort->api->CreateSession(ort->env, path, options, ret_handle));
     free(path);
     return err;
 }
@@ -64,104 +63,102 @@ static TRITONSERVER_Error *open_onnx(const struct model *model, const OrtSession
 static TRITONSERVER_Error *session_open_gpu(const struct model *model, int32_t device,
                                             struct session *session)
 {
-    OrtMemoryInfo *memory = NULL;
+    const OrtApi *api = session->ort->api;
     session->gpu.device = device;
     TRITONSERVER_Error *err = bcuda_open_on(model->handle, device, BCUDA_USUAL, &session->cuda);
     if (!err)
         err = bcuda_stream(session->cuda, &session->gpu.stream);
-    if (!err)
-        err = ort_err(model->api, model->api->CreateMemoryInfo("Cuda", OrtDeviceAllocator, device,
-                                                               OrtMemTypeDefault, &memory));
-    session->memory = memory;
-    return err;
+    return err ? err
+               : ort_err(api, api->CreateMemoryInfo("Cuda", OrtDeviceAllocator, device,
+                                                    OrtMemTypeDefault, &session->memory));
 }
 
 static TRITONSERVER_Error *session_open_graph(struct model *model, struct session *session)
 {
+    const struct ort *ort = session->ort;
     OrtSessionOptions *options = NULL;
     TRITONSERVER_Error *err =
-        options_new(model->ort, model->config, session->cuda ? &session->gpu : NULL, &options);
+        options_new(ort, model->config, session->cuda ? &session->gpu : NULL, &options);
     if (!err)
-        err = model->is_netdef ? netdef_file_open(model, options, &session->handle)
-                               : open_onnx(model, options, &session->handle);
+        err = model->is_netdef ? netdef_file_open(model, ort, options, &session->handle)
+                               : open_onnx(model, ort, options, &session->handle);
     if (options)
-        model->api->ReleaseSessionOptions(options);
+        ort->api->ReleaseSessionOptions(options);
     if (!err && session->cuda)
-        err = ort_err(model->api, model->api->CreateAllocator(session->handle, session->memory,
-                                                              &session->allocator));
+        err = ort_err(ort->api, ort->api->CreateAllocator(session->handle, session->memory,
+                                                          &session->allocator));
     return err;
 }
 
 /* What is queued in it has ended. */
-static void free_session(const struct model *model, struct session *session)
+static void free_session(struct session *session)
 {
-    /* ONNX Runtime's function takes a non-const pointer, as it frees it. */
-    union {
-        const OrtMemoryInfo *of;
-        OrtMemoryInfo *own;
-    } memory = {session ? session->memory : NULL};
     if (!session)
         return;
+    const OrtApi *api = session->ort->api;
     if (session->allocator)
-        model->api->ReleaseAllocator(session->allocator);
+        api->ReleaseAllocator(session->allocator);
     if (session->handle)
-        model->api->ReleaseSession(session->handle);
-    if (memory.own)
-        model->api->ReleaseMemoryInfo(memory.own);
+        api->ReleaseSession(session->handle);
+    if (session->memory)
+        api->ReleaseMemoryInfo(session->memory);
     bcuda_close(session->cuda);
     free(session);
 }
 
-static TRITONSERVER_Error *session_open(struct model *model, int32_t device,
+static TRITONSERVER_Error *session_open(struct model *model, struct ort *ort, int32_t device,
                                         struct session **ret_session)
 {
     struct session *session = calloc(1, sizeof *session);
     if (!session)
         return berr_no_memory();
+    session->ort = ort;
     TRITONSERVER_Error *err =
         device == SESSION_ON_CPU ? NULL : session_open_gpu(model, device, session);
     if (!err)
         err = session_open_graph(model, session);
     if (err)
-        free_session(model, session);
+        free_session(session);
     else
         *ret_session = session;
     return err;
 }
 
 /* With OpenVINO, the runtime makes one session at a time. */
-static TRITONSERVER_Error *open_with_openvino(struct model *model, struct session **ret_session)
+static TRITONSERVER_Error *session_open_on_cpu(struct model *model)
 {
-    struct ort *plain = model->ort;
-    pthread_mutex_lock(&plain->lock);
-    TRITONSERVER_Error *err = ort_with_openvino(plain, &model->ort);
-    if (!err) {
-        model->api = model->ort->api;
-        err = session_open(model, SESSION_ON_CPU, ret_session);
-    }
-    pthread_mutex_unlock(&plain->lock);
+    if (!accelerators_want_openvino(model->config))
+        return session_open(model, model->ort, SESSION_ON_CPU, &model->on_cpu);
+    struct ort *with = NULL;
+    pthread_mutex_lock(&model->ort->lock);
+    TRITONSERVER_Error *err = ort_with_openvino(model->ort, &with);
+    if (!err)
+        err = session_open(model, with, SESSION_ON_CPU, &model->on_cpu);
+    pthread_mutex_unlock(&model->ort->lock);
     return err;
 }
 
-TRITONSERVER_Error *session_read(struct model *model, const OrtSession **ret_handle)
+TRITONSERVER_Error *session_read(struct model *model, const struct session **ret_session)
 {
     int32_t device = model->ort->has_cuda ? bconfig_first_gpu(model->config) : SESSION_ON_CPU;
-    struct session **kept = device == SESSION_ON_CPU ? &model->on_cpu : &model->spare;
-    TRITONSERVER_Error *err = device == SESSION_ON_CPU && accelerators_want_openvino(model->config)
-                                  ? open_with_openvino(model, kept)
-                                  : session_open(model, device, kept);
+    TRITONSERVER_Error *err = device == SESSION_ON_CPU
+                                  ? session_open_on_cpu(model)
+                                  : session_open(model, model->ort, device, &model->spare);
+    *ret_session = device == SESSION_ON_CPU ? model->on_cpu : model->spare;
     if (!err)
-        *ret_handle = (*kept)->handle;
+        model->read_api = (*ret_session)->ort->api;
     return err;
 }
 
 /* The one that all instances on the CPU share; the caller has the lock. */
 static TRITONSERVER_Error *share_on_cpu(struct model *model, struct session **ret_session)
 {
-    TRITONSERVER_Error *err =
-        model->on_cpu ? NULL : session_open(model, SESSION_ON_CPU, &model->on_cpu);
+    TRITONSERVER_Error *err = model->on_cpu ? NULL : session_open_on_cpu(model);
+    if (err)
+        return err;
+    model->on_cpu->users++;
     *ret_session = model->on_cpu;
-    return err;
+    return NULL;
 }
 
 static TRITONSERVER_Error *take_on_gpu(struct model *model, int32_t device,
@@ -178,7 +175,7 @@ static TRITONSERVER_Error *take_on_gpu(struct model *model, int32_t device,
         model->spare = NULL;
     }
     pthread_mutex_unlock(&model->lock);
-    return *ret_session ? NULL : session_open(model, device, ret_session);
+    return *ret_session ? NULL : session_open(model, model->ort, device, ret_session);
 }
 
 TRITONSERVER_Error *session_take(struct model *model, TRITONBACKEND_ModelInstance *handle,
@@ -199,10 +196,21 @@ TRITONSERVER_Error *session_take(struct model *model, TRITONBACKEND_ModelInstanc
     return err;
 }
 
+/* Without a user the one of the CPU goes: all instances may be on GPUs from now on. */
 void session_give(struct model *model, struct session *session)
 {
-    if (session && session->cuda)
-        free_session(model, session);
+    if (!session)
+        return;
+    bool last = true;
+    if (!session->cuda) {
+        pthread_mutex_lock(&model->lock);
+        last = --session->users == 0;
+        if (last)
+            model->on_cpu = NULL;
+        pthread_mutex_unlock(&model->lock);
+    }
+    if (last)
+        free_session(session);
 }
 
 TRITONSERVER_Error *session_check(const struct session *session)
@@ -213,12 +221,12 @@ TRITONSERVER_Error *session_check(const struct session *session)
         return err;
     return berr_new(TRITONSERVER_ERROR_UNAVAILABLE,
                     "GPU %d failed in an earlier request, and ONNX Runtime cannot go on with what "
-                    "it had there: load the model again",
+                    "it had there: unload the model and load it again",
                     (int)session->gpu.device);
 }
 
 void session_fini(struct model *model)
 {
-    free_session(model, model->on_cpu);
-    free_session(model, model->spare);
+    free_session(model->on_cpu);
+    free_session(model->spare);
 }

@@ -7,17 +7,19 @@
  * each instance has its own, which works on a stream of its own. */
 struct session {
     OrtSession *handle;
+    struct ort *ort; /* what made it: with OpenVINO another one */
+    unsigned users;  /* instances that share it, on the CPU; guarded by the model's lock */
     /* Only on a GPU: */
     struct bcuda *cuda;          /* NULL = on the CPU */
     struct accelerators_gpu gpu; /* what it was made with */
-    const OrtMemoryInfo *memory; /* of that GPU */
+    OrtMemoryInfo *memory;       /* of that GPU */
     OrtAllocator *allocator;     /* the session's own, of that memory */
 };
 
 /* session_read - a session to read the model's tensors from: on the CPU, or on the GPU of the first
  * instance if all are on GPUs and this ONNX Runtime has CUDA.
- * ret_handle  owned by the model */
-TRITONSERVER_Error *session_read(struct model *model, const OrtSession **ret_handle);
+ * ret_session  owned by the model, until instances take and give sessions */
+TRITONSERVER_Error *session_read(struct model *model, const struct session **ret_session);
 
 /* session_take - the session of an instance; several threads may take at once.
  * ret_session  owned by the model: session_give

@@ -91,17 +91,17 @@ static TRITONSERVER_Error *onnxruntime_signature_read_shape(const OrtApi *api,
     return ort_err(api, api->GetDimensions(shape, tensor->dims, tensor->rank));
 }
 
-static TRITONSERVER_Error *onnxruntime_signature_read_tensor(const struct model *model,
+static TRITONSERVER_Error *onnxruntime_signature_read_tensor(const struct session *session,
                                                              const struct list *list,
-                                                             const OrtSession *session,
                                                              OrtAllocator *allocator, size_t index,
                                                              struct model_tensor *tensor)
 {
-    const OrtApi *api = model->api;
-    TRITONSERVER_Error *err = ort_err(api, list->name(session, index, allocator, &tensor->name));
+    const OrtApi *api = session->ort->api;
+    TRITONSERVER_Error *err =
+        ort_err(api, list->name(session->handle, index, allocator, &tensor->name));
     OrtTypeInfo *info = NULL;
     if (!err)
-        err = ort_err(api, list->type(session, index, &info));
+        err = ort_err(api, list->type(session->handle, index, &info));
     if (!err)
         err = onnxruntime_signature_read_shape(api, info, tensor);
     if (info)
@@ -110,25 +110,26 @@ static TRITONSERVER_Error *onnxruntime_signature_read_tensor(const struct model 
 }
 
 /* Reads a list into `tensors`. Counts them one by one, so that a failure can free what was read. */
-static TRITONSERVER_Error *
-onnxruntime_signature_read_list(const struct model *model, const struct list *list,
-                                const OrtSession *session, size_t expected, bool initializer,
-                                struct model_tensor *tensors, size_t *count)
+static TRITONSERVER_Error *onnxruntime_signature_read_list(const struct session *session,
+                                                           const struct list *list, size_t expected,
+                                                           bool initializer,
+                                                           struct model_tensor *tensors,
+                                                           size_t *count)
 {
     OrtAllocator *allocator = NULL;
     TRITONSERVER_Error *err =
-        ort_err(model->api, model->api->GetAllocatorWithDefaultOptions(&allocator));
+        ort_err(session->ort->api, session->ort->api->GetAllocatorWithDefaultOptions(&allocator));
     for (size_t i = 0; i < expected && !err; i++) {
         struct model_tensor *tensor = &tensors[(*count)++];
         tensor->initializer = initializer;
-        err = onnxruntime_signature_read_tensor(model, list, session, allocator, i, tensor);
+        err = onnxruntime_signature_read_tensor(session, list, allocator, i, tensor);
     }
     return err;
 }
 
-TRITONSERVER_Error *signature_read(struct model *model, const OrtSession *session)
+TRITONSERVER_Error *signature_read(struct model *model, const struct session *session)
 {
-    const OrtApi *api = model->api;
+    const OrtApi *api = session->ort->api;
     const struct list inputs = {api->SessionGetInputCount, api->SessionGetInputName,
                                 api->SessionGetInputTypeInfo};
     const struct list defaults = {api->SessionGetOverridableInitializerCount,
@@ -137,11 +138,11 @@ TRITONSERVER_Error *signature_read(struct model *model, const OrtSession *sessio
     const struct list outputs = {api->SessionGetOutputCount, api->SessionGetOutputName,
                                  api->SessionGetOutputTypeInfo};
     size_t input_count = 0, default_count = 0, output_count = 0;
-    OrtStatus *status = inputs.count(session, &input_count);
+    OrtStatus *status = inputs.count(session->handle, &input_count);
     if (!status)
-        status = defaults.count(session, &default_count);
+        status = defaults.count(session->handle, &default_count);
     if (!status)
-        status = outputs.count(session, &output_count);
+        status = outputs.count(session->handle, &output_count);
     if (status)
         return ort_err(api, status);
 
@@ -150,13 +151,13 @@ TRITONSERVER_Error *signature_read(struct model *model, const OrtSession *sessio
     if (!model->inputs || !model->outputs)
         return berr_no_memory();
     model->required_count = input_count;
-    TRITONSERVER_Error *err = onnxruntime_signature_read_list(
-        model, &inputs, session, input_count, false, model->inputs, &model->input_count);
+    TRITONSERVER_Error *err = onnxruntime_signature_read_list(session, &inputs, input_count, false,
+                                                              model->inputs, &model->input_count);
     if (!err)
-        err = onnxruntime_signature_read_list(model, &defaults, session, default_count, true,
+        err = onnxruntime_signature_read_list(session, &defaults, default_count, true,
                                               model->inputs, &model->input_count);
     if (!err)
-        err = onnxruntime_signature_read_list(model, &outputs, session, output_count, false,
+        err = onnxruntime_signature_read_list(session, &outputs, output_count, false,
                                               model->outputs, &model->output_count);
     return err;
 }

@@ -160,9 +160,9 @@ static bool publish_and_wait(struct rounds *r)
         meter.count = r->count;
         meter.read_at = clock_now_ns();
     }
-    time_ns until = time_later(clock_now_ns(), meter.interval);
-    while (!r->stop && clock_now_ns() < until)
-        mutex_cond_wait_until(&r->changed, &lock, until);
+    time_ns from = clock_now_ns();
+    while (!r->stop && clock_now_ns() < time_later(from, meter.interval))
+        mutex_cond_wait_until(&r->changed, &lock, time_later(from, meter.interval));
     bool stop = r->stop;
     mutex_unlock(&lock);
     return !stop;
@@ -248,6 +248,8 @@ void gpu_meter_want(time_ns interval)
 {
     mutex_lock(&lock);
     meter.interval = interval > GPU_METER_LEAST ? interval : GPU_METER_LEAST;
+    if (meter.rounds) /* it sleeps for as long as was wanted before */
+        mutex_cond_broadcast(&meter.rounds->changed);
     struct err *e = start_if_wanted();
     mutex_unlock(&lock);
     tell_absence(e);

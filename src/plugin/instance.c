@@ -134,10 +134,10 @@ static TRITONBACKEND_Request **make_handles(struct plugin_instance *i, struct re
     return (TRITONBACKEND_Request **)i->handles;
 }
 
-/* Execute returned an error: the caller owns the requests again, except those that the backend
- * released. */
+/* A call was refused: the caller owns the requests again, except those that the backend released,
+ * which are NULL. */
 static void plugin_instance_take_back(struct plugin_instance *i, struct request **requests,
-                                      size_t count)
+                                      size_t count, const char *what)
 {
     size_t gone = 0;
     for (size_t k = 0; k < count; k++) {
@@ -146,9 +146,8 @@ static void plugin_instance_take_back(struct plugin_instance *i, struct request 
     }
     if (gone)
         LOG_ERROR("backend '%s' of model '%s', instance '%s' broke a rule: "
-                  "TRITONBACKEND_ModelInstanceExecute returned an error and had released %zu of "
-                  "%zu requests; with an error, all of them stay with the server",
-                  i->model->backend->name, i->model->name, i->name, gone, count);
+                  "%s and had released %zu of %zu requests; then all of them stay with the server",
+                  i->model->backend->name, i->model->name, i->name, what, gone, count);
 }
 
 static struct err *execute_library(struct plugin_instance *i, struct request **requests,
@@ -157,7 +156,8 @@ static struct err *execute_library(struct plugin_instance *i, struct request **r
     struct err *e = (struct err *)i->model->backend->entries.execute(
         (TRITONBACKEND_ModelInstance *)i, make_handles(i, requests, count), (uint32_t)count);
     if (e)
-        plugin_instance_take_back(i, requests, count);
+        plugin_instance_take_back(i, requests, count,
+                                  "TRITONBACKEND_ModelInstanceExecute returned an error");
     return e;
 }
 
@@ -182,12 +182,20 @@ const struct instance_again *instance_again(const struct plugin_instance *i, con
     return NULL;
 }
 
-bool instance_begin(struct plugin_instance *i, struct request **requests, size_t count)
+bool instance_begin(struct plugin_instance *i, struct request **requests, size_t *count)
 {
-    for (size_t k = 0; k < count; k++)
+    size_t kept = 0;
+    for (size_t k = 0; k < *count; k++)
         requests[k]->with_backend = true;
-    return i->model->backend->entries.begin((TRITONBACKEND_ModelInstance *)i,
-                                            make_handles(i, requests, count), (uint32_t)count);
+    if (i->model->backend->entries.begin((TRITONBACKEND_ModelInstance *)i,
+                                         make_handles(i, requests, *count), (uint32_t)*count))
+        return true;
+    plugin_instance_take_back(i, requests, *count, "nereid_instance_begin_v1 returned false");
+    for (size_t k = 0; k < *count; k++)
+        if (requests[k])
+            requests[kept++] = requests[k];
+    *count = kept;
+    return false;
 }
 
 enum nereid_progress instance_look(struct plugin_instance *i)

@@ -91,10 +91,10 @@ struct err *instance_execute(struct plugin_instance *i, struct request **request
 
 /* instance_begin - begin to execute a batch, which instance_look or instance_finish ends; only with
  * a bell. As instance_execute, but the requests must come again in instance_execute if it returns
- * false.
+ * false: `count` is then how many there still are, without those that the backend released.
  * instance_look - send what has come of it; does not block.
  * instance_finish - wait for its end. Blocks. */
-bool instance_begin(struct plugin_instance *i, struct request **requests, size_t count);
+bool instance_begin(struct plugin_instance *i, struct request **requests, size_t *count);
 enum nereid_progress instance_look(struct plugin_instance *i);
 void instance_finish(struct plugin_instance *i);
 

@@ -123,28 +123,19 @@ void begun_free(struct begun *b)
     mem_free(b);
 }
 
-/* Who is woken may be quicker than this thread, on one processor above all: then there is nothing
- * to wait for. */
-static enum nereid_progress look_at_once(struct begun *b)
-{
-    struct submit_turn turn;
-    submit_turn_begin(&turn);
-    enum nereid_progress progress = instance_look(b->runner->instance);
-    submit_turn_end(&turn);
-    return progress;
-}
-
-/* Begins the batch that was taken, while this loop watches the bell. Returns what is left to a
- * thread. */
+/* Begins the batch that was taken, while this loop watches the bell, and looks at it at once: who
+ * is woken may be quicker than this thread, on one processor above all, and then there is nothing to
+ * wait for. Returns what is left to a thread. */
 static enum begun_rest begun_start(struct begun *b)
 {
     struct runner *r = b->runner;
     runner_announce(r, b->count);
-    if (!instance_begin(r->instance, r->batch, b->count))
-        return REST_EXECUTE;
-    enum nereid_progress progress = look_at_once(b);
+    if (!instance_begin(r->instance, r->batch, &b->count))
+        return b->count ? REST_EXECUTE : REST_OVER;
+    enum nereid_progress progress = instance_look(r->instance);
     if (progress != NEREID_PENDING)
         return progress == NEREID_ENDED ? REST_OVER : REST_FINISH;
+    version_pin(r->version); /* the requests may be gone before the bell is heard */
     b->watch->waits = true;
     loop_timer_set(b->watch->loop, &b->patience, clock_now_ns() + PATIENCE_NS);
     return REST_NONE;
@@ -189,19 +180,24 @@ static bool begun_next(struct begun *b, time_ns now)
     struct runner *r = b->runner;
     struct serve_version *v = r->version;
     struct scheduler *s = v->scheduler;
-    bool goes_on = false;
+    struct submit_turn turn;
+    enum begun_rest rest = REST_OVER;
     time_ns wake;
+    submit_turn_begin(&turn);
     b->count = v->inline_ok && !r->leaving ? s->ops.take(s, r, now, &wake) : 0;
     if (b->count) {
         r->watched -= r->watched > 0;
         bool watched = watch_here(b);
         mutex_unlock(&v->lock);
-        enum begun_rest rest = watched ? begun_start(b) : REST_EXECUTE;
+        rest = watched ? begun_start(b) : REST_EXECUTE;
         mutex_lock(&v->lock);
-        goes_on = rest == REST_NONE || (rest != REST_OVER && hand_over(b, rest));
     }
+    bool goes_on = rest == REST_NONE || (rest != REST_OVER && hand_over(b, rest));
     if (!goes_on)
-        begun_give_back(r);
+        begun_give_back(r); /* before the answers: a next step may be for it */
+    mutex_unlock(&v->lock);
+    submit_turn_end(&turn);
+    mutex_lock(&v->lock);
     if (s->ops.has_dropped(s))
         runner_answer_dropped(v, now);
     return goes_on;
@@ -231,6 +227,7 @@ static void go_on(struct begun *b, bool ended)
         runner_wake(v, clock_now_ns());
     }
     mutex_unlock(&v->lock);
+    version_unpin(v); /* that of begun_start */
 }
 
 /* A thread that goes on with the queue starts before the answers of this batch are delivered. */

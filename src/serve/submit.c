@@ -177,11 +177,12 @@ void submit_turn_begin(struct submit_turn *t)
 
 void submit_turn_end(struct submit_turn *t)
 {
-    struct list gathered;
+    /* A loop may end a batch while it submits: then its steps join those that it has gathered. */
+    struct list gathered, *outer = steps;
     list_init(&gathered);
-    steps = &gathered;
+    steps = outer ? outer : &gathered;
     response_batch_end(&t->answers);
     submit_gathered(&gathered);
-    steps = NULL;
+    steps = outer;
     response_batch_end(&t->ends);
 }

@@ -108,6 +108,12 @@ static void test_what_leads_out_of_the_model_is_refused(void **state)
                 TRITONSERVER_ERROR_INVALID_ARG, leads);
     assert_says(add(TENSORRT("int8_calibration_table_name", "a"), "", &gpu),
                 TRITONSERVER_ERROR_INVALID_ARG, leads);
+    assert_says(add(TENSORRT("trt_engine_cache_enable", "1"), "", &gpu),
+                TRITONSERVER_ERROR_INVALID_ARG, leads);
+    assert_says(add(TENSORRT("trt_onnx_bytestream", "4096"), "", &gpu),
+                TRITONSERVER_ERROR_INVALID_ARG, "unknown parameter 'trt_onnx_bytestream'");
+    assert_says(add(CUDA("an_address_of_tomorrow", "4096"), "", &gpu),
+                TRITONSERVER_ERROR_INVALID_ARG, "unknown parameter 'an_address_of_tomorrow'");
     assert_says(add(CUDA("user_compute_stream", "1"), "", &gpu), TRITONSERVER_ERROR_INVALID_ARG,
                 leads);
     assert_says(add(CUDA("gpu_external_alloc", "1"), "", &gpu), TRITONSERVER_ERROR_INVALID_ARG,

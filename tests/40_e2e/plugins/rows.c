@@ -30,8 +30,9 @@ void bentry_end(void *runtime)
     (void)runtime;
 }
 
-bool bentry_uses_gpus(void)
+bool bentry_uses_gpus(void *runtime)
 {
+    (void)runtime;
     return true;
 }
 
