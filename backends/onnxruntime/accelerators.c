@@ -119,8 +119,8 @@ static TRITONSERVER_Error *add_precision(struct settings *settings, const char *
                     precision);
 }
 
-/* Those that Triton's backend takes, some under names of its own, but for those that lead to files. A
- * newer ONNX Runtime may have others, and some that are addresses: what is not listed is unknown. */
+/* Those that Triton's backend takes, some under names of its own, but for those that lead to
+ * files. ONNX Runtime has others, some of them addresses: what is not listed is unknown. */
 static TRITONSERVER_Error *add_tensorrt_parameter(struct settings *settings, const char *key,
                                                   const char *value)
 {

@@ -54,7 +54,7 @@ static TRITONSERVER_Error *compute_on_gpu(const struct run *run)
     const struct session *session = run->instance->session;
     OrtIoBinding *binding = NULL;
     TRITONSERVER_Error *err = session_check(session);
-    if (!err) /* what operators on the host want, binding copies there without a look at the stream */
+    if (!err) /* binding copies what operators on the host want, and does not look at the stream */
         err = bcuda_wait(session->cuda);
     if (err)
         return err;

@@ -124,8 +124,8 @@ void begun_free(struct begun *b)
 }
 
 /* Begins the batch that was taken, while this loop watches the bell, and looks at it at once: who
- * is woken may be quicker than this thread, on one processor above all, and then there is nothing to
- * wait for. Returns what is left to a thread. */
+ * is woken may be quicker than this thread, on one processor above all, and then there is nothing
+ * to wait for. Returns what is left to a thread. */
 static enum begun_rest begun_start(struct begun *b)
 {
     struct runner *r = b->runner;
