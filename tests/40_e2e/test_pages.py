@@ -43,6 +43,7 @@ NOT_RUN = {
     "gpu": {"cmake --preset release": "wants TensorRT's headers, which are NVIDIA's to give"},
     "logs": {"nereid 0.1.0 crashed": "what a crash says, not a command"},
     "network": {"grpcurl -plaintext": "no package of Debian has it: tests/40_e2e/test_reflection.py asks the same calls"},
+    "onnxruntime": {"pip install onnxruntime-gpu": "wants a GPU: tests/75_gpu is served by that package"},
     "openvino": {"make run": "builds: tests/52_backends serves the models"},
     "python": {"tools/setup.sh python": "fetches and compiles the other python backend: tests/47_python uses it"},
     "python-package": {"make wheel": "builds: tests/53_package installs the wheel, and test_page.py there runs the examples"},
