@@ -1,6 +1,7 @@
 /* serve/begun: batches that a loop begins and that are carried on elsewhere. Requests are answered
  * once each, by the loop without an instance thread where the bell rings, by the instance's thread
  * where the rest blocks, was not begun or takes too long; no thread but a loop begins one. */
+#include "base/log.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
@@ -32,6 +33,7 @@
 static const char one_instance[] = "name: 'm' backend: 'b' " IO;
 static const char two_instances[] =
     "name: 'm' backend: 'b' " IO "instance_group [{ count: 2 kind: KIND_CPU }]";
+static const char batched[] = "name: 'm' backend: 'b' max_batch_size: 8 " IO "dynamic_batching { }";
 
 /* What an instance does with a batch. */
 enum manner {
@@ -43,6 +45,8 @@ enum manner {
     WAITS_FOR_ANOTHER,
     BLOCKS,
     REFUSES,
+    RELEASES,  /* the first request of a batch, answered, and refuses */
+    ELSEWHERE, /* a thread of its own answers and releases; the bell rings later */
     SILENT
 };
 
@@ -58,8 +62,14 @@ struct half {
 static struct {
     enum manner manner;
     struct half halves[MOST];
-    unsigned made, begun, at_once, looked, finished, executed;
-    bool on_loop; /* nothing was begun or looked at elsewhere */
+    unsigned made, begun, at_once, looked, finished, executed, released;
+    unsigned claimed;  /* answers that came while an instance was not free again */
+    unsigned told;     /* lines of the log about what was released */
+    unsigned unpinned; /* batches under way whose version could have gone */
+    bool on_loop;      /* nothing was begun or looked at elsewhere */
+    bool in_steps;     /* each answer leads to the next step of an ensemble */
+    struct thread *worker;
+    struct loop_timer late;
     struct loop *loop;
     struct submitter submitter;
     struct loop_timer first;
@@ -124,6 +134,11 @@ static bool begin(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request *
     assert_null(h->requests); /* the one before has ended */
     if (world.manner == REFUSES)
         return false;
+    if (world.manner == RELEASES) {
+        world.released++;
+        echo_all(requests, 1);
+        return false;
+    }
     h->requests = requests;
     h->count = count;
     h->looks = 0;
@@ -135,7 +150,7 @@ static bool begin(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request *
     if (world.manner == WAITS_FOR_ANOTHER && at_once == MOST)
         world.manner = RINGS;
     bool rings =
-        world.manner >= RINGS && world.manner != WAITS_FOR_ANOTHER && world.manner != SILENT;
+        world.manner >= RINGS && world.manner != WAITS_FOR_ANOTHER && world.manner < ELSEWHERE;
     for (unsigned i = 0; rings && i < world.made; i++)
         if (world.halves[i].requests)
             ring(&world.halves[i]);
@@ -146,7 +161,14 @@ static void end(struct half *h)
 {
     TRITONBACKEND_Request **requests = h->requests;
     h->requests = NULL;
-    echo_all(requests, h->count);
+    if (world.manner != ELSEWHERE)
+        echo_all(requests, h->count);
+}
+
+static void answer_elsewhere(void *arg)
+{
+    const struct half *h = arg;
+    echo_all(h->requests, h->count);
 }
 
 static enum nereid_progress look(TRITONBACKEND_ModelInstance *instance)
@@ -157,6 +179,8 @@ static enum nereid_progress look(TRITONBACKEND_ModelInstance *instance)
     world.looked++;
     assert_non_null(h->requests);
     bool at_once = h->looks++ == 0; /* the look that follows begin */
+    if (at_once && world.manner == ELSEWHERE)
+        assert_null(thread_start("worker", answer_elsewhere, h, &world.worker));
     if (at_once && world.manner >= RINGS)
         return NEREID_PENDING;
     if (!at_once)
@@ -182,6 +206,25 @@ static void finish(TRITONBACKEND_ModelInstance *instance)
     end(h);
 }
 
+static void on_answer(struct response *r, void *owner);
+
+static struct request *next_request(unsigned ahead)
+{
+    int32_t *value = &values[world.back + ahead];
+    *value = (int32_t)(world.back + ahead);
+    return test_gate_request(world.version, world.loop, on_answer, value);
+}
+
+static bool all_idle(void)
+{
+    bool idle = true;
+    mutex_lock(&world.version->lock);
+    for (uint32_t i = 0; i < world.version->instances.runner_count; i++)
+        idle = idle && runner_is_idle(world.version->instances.runners[i]);
+    mutex_unlock(&world.version->lock);
+    return idle;
+}
+
 /* The next requests come when these are answered. */
 static void on_answer(struct response *r, void *owner)
 {
@@ -189,8 +232,14 @@ static void on_answer(struct response *r, void *owner)
     assert_memory_equal(r->outputs->data, owner, 4);
     assert_ptr_equal(loop_current(), world.loop);
     response_free(r);
-    if (++world.back == BURST)
+    world.claimed += !all_idle();
+    world.back++;
+    if (world.manner == ELSEWHERE)
+        loop_timer_set(world.loop, &world.late, loop_now(world.loop));
+    else if (world.back == BURST)
         loop_stop(world.loop);
+    else if (world.in_steps)
+        submit_step(next_request(0));
     else if (world.back % world.together == 0)
         loop_timer_set(world.loop, &world.first, loop_now(world.loop));
 }
@@ -198,21 +247,33 @@ static void on_answer(struct response *r, void *owner)
 /* So many requests as there are instances, or all at once; when no instance has anything to do. */
 static void submit_some(struct loop_timer *t)
 {
-    bool idle = true;
-    mutex_lock(&world.version->lock);
-    for (uint32_t i = 0; i < world.version->instances.runner_count; i++)
-        idle = idle && runner_is_idle(world.version->instances.runners[i]);
-    mutex_unlock(&world.version->lock);
-    if (!idle) {
-        loop_timer_set(world.loop, t, loop_now(world.loop));
+    if (!all_idle()) {
+        loop_timer_set(world.loop, t, loop_now(world.loop) + 1); /* in the next turn */
         return;
     }
-    for (unsigned i = 0; i < world.together; i++) {
-        int32_t *value = &values[world.back + i];
-        *value = (int32_t)(world.back + i);
-        submit_later(&world.submitter,
-                     test_gate_request(world.version, world.loop, on_answer, value));
-    }
+    if (world.back == BURST)
+        loop_stop(world.loop);
+    for (unsigned i = 0; i < world.together && world.back < BURST; i++)
+        submit_later(&world.submitter, next_request(i));
+}
+
+/* The requests of a batch are gone. It is not over before the bell rings, unless the loop has given
+ * up waiting. */
+static void ring_late(struct loop_timer *t)
+{
+    (void)t;
+    thread_join(world.worker);
+    world.unpinned += version_drained(world.version);
+    ring(&world.halves[0]);
+    loop_timer_set(world.loop, &world.first, loop_now(world.loop));
+}
+
+static void read_log(int fd, const char *line, size_t len)
+{
+    (void)fd;
+    static const char rule[] = "broke a rule: nereid_instance_begin_v1 returned false and had "
+                               "released 1 of ";
+    world.told += memmem(line, len, rule, strlen(rule)) != NULL;
 }
 
 static struct plugin_backend backend_in_halves(void)
@@ -263,9 +324,9 @@ static void leave(void)
     test_gate_end();
 }
 
-/* BURST requests from a loop, `together` of them at a time; the version and the loop are left to the
- * caller. */
-static void run(enum manner manner, const char *config, unsigned together)
+/* BURST requests from a loop, `together` of them at a time or one after the other as steps; the
+ * version and the loop are left to the caller. */
+static void run_steps(enum manner manner, const char *config, unsigned together, bool in_steps)
 {
     static struct plugin_backend backend;
     backend = backend_in_halves();
@@ -273,8 +334,10 @@ static void run(enum manner manner, const char *config, unsigned together)
     test_gate_begin(true);
     world.manner = manner;
     world.together = together;
+    world.in_steps = in_steps;
     world.on_loop = true;
     world.first.due = submit_some;
+    world.late.due = ring_late;
     assert_null(loop_new(&world.loop));
     world.version = test_version_new(&backend, config, world.loop);
     assert_true(world.version->inline_ok);
@@ -283,6 +346,11 @@ static void run(enum manner manner, const char *config, unsigned together)
     loop_run(world.loop);
     assert_int_equal(world.back, BURST);
     assert_true(world.on_loop);
+}
+
+static void run(enum manner manner, const char *config, unsigned together)
+{
+    run_steps(manner, config, together, false);
 }
 
 static void a_loop_ends_what_it_began(void **state)
@@ -390,6 +458,52 @@ static void what_was_not_begun_is_executed_by_the_thread(void **state)
     leave();
 }
 
+/* The rest of the batch is executed, and the log says what the backend did. */
+static void what_was_released_but_not_begun_is_left_out(void **state)
+{
+    (void)state;
+    run(RELEASES, batched, 5);
+    leave();
+    assert_in_range(world.released, 1, BURST / 5);
+    assert_int_equal(world.executed, BURST - world.released);
+    assert_int_equal(world.told, world.released);
+}
+
+static void nothing_is_left_of_a_batch_that_was_released(void **state)
+{
+    (void)state;
+    run(RELEASES, one_instance, 1);
+    assert_int_equal(world.released, BURST);
+    assert_int_equal(world.executed, 0);
+    assert_true(world.told);
+    assert_false(world.version->instances.runners[0]->has_thread);
+    leave();
+}
+
+/* Each answer comes from a turn of the loop, and the runner is free by then. */
+static void a_loop_begins_the_next_step(void **state)
+{
+    (void)state;
+    static const enum manner manners[] = {ENDS_AT_ONCE, RINGS};
+    for (unsigned i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
+        run_steps(manners[i], one_instance, 1, true);
+        assert_int_equal(world.begun, BURST);
+        assert_int_equal(world.claimed, 0);
+        assert_false(world.version->instances.runners[0]->has_thread);
+        leave();
+    }
+}
+
+/* A version that is unloaded meanwhile goes when the batch has ended. */
+static void a_version_stays_while_a_batch_without_requests_is_begun(void **state)
+{
+    (void)state;
+    run(ELSEWHERE, one_instance, 1);
+    leave();
+    assert_in_range(world.begun, 1, BURST);
+    assert_in_range(world.unpinned, 0, world.finished);
+}
+
 /* The bell never rings: the loop gives up waiting. */
 static void a_loop_does_not_wait_for_long(void **state)
 {
@@ -443,9 +557,14 @@ int main(void)
         cmocka_unit_test(a_thread_goes_on_with_the_queue),
         cmocka_unit_test(what_blocks_is_ended_by_the_thread),
         cmocka_unit_test(what_was_not_begun_is_executed_by_the_thread),
+        cmocka_unit_test(what_was_released_but_not_begun_is_left_out),
+        cmocka_unit_test(nothing_is_left_of_a_batch_that_was_released),
+        cmocka_unit_test(a_loop_begins_the_next_step),
+        cmocka_unit_test(a_version_stays_while_a_batch_without_requests_is_begun),
         cmocka_unit_test(a_loop_does_not_wait_for_long),
         cmocka_unit_test(who_blocks_again_and_again_is_not_begun_any_more),
         cmocka_unit_test(no_other_thread_begins),
     };
+    log_set_writer(read_log);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

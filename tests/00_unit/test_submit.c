@@ -530,6 +530,53 @@ static void steps_of_a_turn_are_gathered(void **state)
     finish(v);
 }
 
+/* Who hears of an answer ends a turn of its own, in which it hears of another. */
+static size_t waiting_within[2];
+
+static void steps(struct response *r, void *owner)
+{
+    submit_step(make(version_of(r->request), NULL, owner));
+    on_answer(r, owner);
+}
+
+static void turns_and_steps(struct response *r, void *owner)
+{
+    struct serve_version *v = version_of(r->request);
+    const struct scheduler *s = v->scheduler;
+    struct submit_turn turn;
+    struct request *within = make(v, NULL, owner);
+    struct response *a = response_new(within);
+    struct tensor_output *o = response_add_output(a, "o", DATATYPE_INT32, (int64_t[]){1}, 1);
+    assert_null(response_output_buffer(a, o, 4));
+    memcpy(o->data, owner, 4);
+    within->respond = steps;
+    submit_turn_begin(&turn);
+    response_send(a, RESPONSE_FINAL, NULL);
+    request_release(within);
+    submit_turn_end(&turn);
+    waiting_within[0] = s->ops.depth(s);
+    submit_step(make(v, NULL, owner));
+    waiting_within[1] = s->ops.depth(s);
+    on_answer(r, owner);
+}
+
+/* Steps of a turn that ends within one that gathers join those of that one, and it goes on
+ * gathering. */
+static void steps_of_a_turn_within_are_gathered(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(echo);
+    struct serve_version *v = test_version_new(&backend, one_instance, NULL);
+    static const int32_t value = 10;
+    struct request *r = make(v, NULL, &value);
+    r->respond = turns_and_steps;
+    submit_now(r);
+    test_gate_wait(&test_gate_answered, 4);
+    assert_int_equal(waiting_within[0], 0);
+    assert_int_equal(waiting_within[1], 0);
+    finish(v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -546,6 +593,7 @@ int main(void)
         cmocka_unit_test_setup(a_blocking_backend_is_demoted, reset),
         cmocka_unit_test_setup(an_inline_turn_ends, reset),
         cmocka_unit_test_setup(steps_of_a_turn_are_gathered, reset),
+        cmocka_unit_test_setup(steps_of_a_turn_within_are_gathered, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
