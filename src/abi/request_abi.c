@@ -203,6 +203,7 @@ TRITONSERVER_Error *TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request *reque
     return NULL;
 }
 
+/* A request that may not come again is released for good in spite of the flag. */
 TRITONSERVER_Error *TRITONBACKEND_RequestRelease(TRITONBACKEND_Request *request,
                                                  uint32_t release_flags)
 {
@@ -221,13 +222,16 @@ TRITONSERVER_Error *TRITONBACKEND_RequestRelease(TRITONBACKEND_Request *request,
     struct request *r = request_take(request);
     if (!r)
         return HANDLE_BROKEN(TOKEN_REQUEST, request);
-    if (again) {
+    bool answered = again && atomic_load_explicit(&r->final_sent, memory_order_relaxed);
+    if (again && !answered) {
         instance_note_again(request, r);
         request_reschedule(r);
     } else {
         request_release(r);
     }
-    return NULL;
+    return answered ? HANDLE_RULE("the final response of the request was sent before; it cannot be "
+                                  "executed again")
+                    : NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_InputProperties(TRITONBACKEND_Input *input, const char **name,

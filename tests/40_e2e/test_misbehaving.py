@@ -142,6 +142,19 @@ def test_a_report_about_a_rescheduled_request(repository: Repository) -> None:
         assert told["model_stats"][0]["inference_stats"]["success"]["count"] == 1
 
 
+def test_a_request_that_was_answered_is_not_executed_again(repository: Repository) -> None:
+    """It ends as if it were released for good, and the sequence goes on."""
+    _add(repository, "again", extra="sequence_batching { iterative_sequence: true }")
+    with Nereid(repository.path) as server:
+        answer = _infer(server, "again", 3, "rescheduled_after_final")
+        assert answer.status == 200, answer
+        _works(server, "again")
+        log = server.process.log()
+        assert "UNNOTICED" not in log and log.count("NOTICED") == 2, log
+        rule = "TRITONBACKEND_RequestRelease: the final response of the request was sent before; it cannot be executed again"
+        assert log.count(RULE + rule) == 1, log
+
+
 def test_another_model_under_load_notices_nothing(server: Nereid) -> None:
     """Every misdeed many times while another model's requests come and go in the same memory."""
     loads = [Load(server, number) for number in range(4)]

@@ -396,6 +396,14 @@ static void reported_when_rescheduled(TRITONBACKEND_Request *request)
     REFUSED(TRITONBACKEND_RequestInputCount(request, &count));
 }
 
+/* It would be executed again for ever. */
+static void rescheduled_after_final(TRITONBACKEND_Request *request)
+{
+    answer(request);
+    REFUSED(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_RESCHEDULE));
+    REFUSED(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL));
+}
+
 static const struct misdeed {
     const char *name;
     void (*run)(TRITONBACKEND_Request *);
@@ -418,6 +426,7 @@ static const struct misdeed {
     {"forget_factory", forget_factory, NULL},
     {"remember_factory", remember_factory, NULL},
     {"reported_when_rescheduled", reported_when_rescheduled, NULL},
+    {"rescheduled_after_final", rescheduled_after_final, NULL},
     {"error", keep_request, "told to fail in Execute"},
     {"error_after_final", answer, "told to fail after the final response"},
     {"error_after_release", released_twice, "told to fail after the release"},
