@@ -222,6 +222,8 @@ TRITONSERVER_Error *TRITONBACKEND_RequestRelease(TRITONBACKEND_Request *request,
     struct request *r = request_take(request);
     if (!r)
         return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    if (!r->lent)
+        return HANDLE_RULE(handle_not_lent);
     bool answered = again && atomic_load_explicit(&r->final_sent, memory_order_relaxed);
     if (again && !answered) {
         instance_note_again(request, r);

@@ -19,6 +19,8 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseNew(TRITONBACKEND_Response **response,
     struct request *r = request_from(request);
     if (!r)
         return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    if (!r->lent)
+        return HANDLE_RULE(handle_not_lent);
     *response = response_handle(response_new(r));
     return NULL;
 }
@@ -29,6 +31,8 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseFactoryNew(TRITONBACKEND_ResponseFacto
     struct request *r = request_from(request);
     if (!r)
         return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    if (!r->lent)
+        return HANDLE_RULE(handle_not_lent);
     *factory = factory_new(r);
     return NULL;
 }

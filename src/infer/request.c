@@ -371,6 +371,7 @@ struct err *request_check_reschedule(const struct request *r)
 void request_reschedule(struct request *r)
 {
     CHECK_MAGIC(r, REQUEST_MAGIC);
+    r->lent = false;
     r->target->again(r);
 }
 

@@ -172,6 +172,7 @@ struct request {
     /* Execute was called with it, so the server makes sure that it gets a final response. Of an
      * ensemble: with the request of a step that answered */
     bool with_backend;
+    bool lent; /* the backend has it now, to execute it */
     /* how many of the references belong to factories; guarded by infer/factory.c */
     uint32_t factories;
     /* References of responses that were sent but were not the final one. The backend no longer

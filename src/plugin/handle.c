@@ -22,6 +22,9 @@ static const struct {
                                               "before; its outputs end with that"},
 };
 
+const char handle_not_lent[] =
+    "the request was not given to the backend to execute it, so it still belongs to the server";
+
 TRITONSERVER_Error *handle_rule(const char *function, const char *rule, const void *caller)
 {
     char *who = offender_name(caller);

@@ -27,6 +27,9 @@ __attribute__((cold)) TRITONSERVER_Error *handle_broken(const char *function, en
 __attribute__((cold)) TRITONSERVER_Error *handle_rule(const char *function, const char *rule,
                                                       const void *caller);
 
+/* The rule of calls that only who was given a request to execute it may make. */
+extern const char handle_not_lent[];
+
 /* handle_null - the INVALID_ARG for an argument that must not be NULL. */
 __attribute__((cold)) TRITONSERVER_Error *handle_null(const char *argument);
 

@@ -134,6 +134,12 @@ static TRITONBACKEND_Request **make_handles(struct plugin_instance *i, struct re
     return (TRITONBACKEND_Request **)i->handles;
 }
 
+static void instance_hand_out(struct request **requests, size_t count)
+{
+    for (size_t k = 0; k < count; k++)
+        requests[k]->with_backend = requests[k]->lent = true;
+}
+
 /* A call was refused: the caller owns the requests again, except those that the backend released,
  * which are NULL. */
 static void plugin_instance_take_back(struct plugin_instance *i, struct request **requests,
@@ -142,7 +148,10 @@ static void plugin_instance_take_back(struct plugin_instance *i, struct request 
     size_t gone = 0;
     for (size_t k = 0; k < count; k++) {
         requests[k] = request_take(i->handles[count + k]);
-        gone += !requests[k];
+        if (requests[k])
+            requests[k]->lent = false;
+        else
+            gone++;
     }
     if (gone)
         LOG_ERROR("backend '%s' of model '%s', instance '%s' broke a rule: "
@@ -185,8 +194,7 @@ const struct instance_again *instance_again(const struct plugin_instance *i, con
 bool instance_begin(struct plugin_instance *i, struct request **requests, size_t *count)
 {
     size_t kept = 0;
-    for (size_t k = 0; k < *count; k++)
-        requests[k]->with_backend = true;
+    instance_hand_out(requests, *count);
     if (i->model->backend->entries.begin((TRITONBACKEND_ModelInstance *)i,
                                          make_handles(i, requests, *count), (uint32_t)*count))
         return true;
@@ -222,8 +230,7 @@ struct err *instance_execute(struct plugin_instance *i, struct request **request
 {
     struct plugin_instance *outer = current;
     current = i;
-    for (size_t k = 0; k < count; k++)
-        requests[k]->with_backend = true;
+    instance_hand_out(requests, count);
     struct err *e = i->model->backend->entries.run
                         ? i->model->backend->entries.run(i, requests, count)
                         : execute_library(i, requests, count);

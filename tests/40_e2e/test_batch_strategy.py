@@ -200,6 +200,18 @@ def test_a_library_with_none_of_them(kind: str, board: Board, backend: Path, jou
         assert batches(server, [9] * 8) == [[9] * 8]
 
 
+def test_requests_stay_with_the_server(board: Board, backend: Path, journal: Journal, library: Path) -> None:
+    """What a strategy is only asked about is not its to answer or to release: the reference does not look."""
+    put(library, model(board, journal, meddles="1") / "1")
+    with serving("nereid", board, backend, held=len(NUMBERS)) as server:
+        assert load(server, "m").status == 200
+        assert batches(server, NUMBERS) == BATCHES
+        assert journal.text().count("r") == 3 * len(re.findall("[yn]", journal.text()))
+        rule = "the request was not given to the backend to execute it, so it still belongs to the server"
+        for call in ("ResponseNew", "ResponseFactoryNew", "RequestRelease"):
+            assert f"broke a rule: TRITONBACKEND_{call}: {rule}" in server.process.log()
+
+
 @pytest.mark.parametrize("path", ["{outside}", "../../outside/strategy.so", "door.so"])
 def test_only_what_lies_with_the_model(board: Board, backend: Path, journal: Journal, library: Path, tmp_path: Path, path: str) -> None:
     """As newer ones of the reference, not 2.51: by an absolute name, climbing, by a link that leads out."""

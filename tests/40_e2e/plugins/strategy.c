@@ -4,7 +4,9 @@
  *   journal  a file: B and b for the beginning and the end of the batcher, [ and ] for those of
  *            a batch, y or n for a request
  *   fails    which of the five functions fails: batcher, end, begin, include, finish
- *   never    no request is let in */
+ *   never    no request is let in
+ *   meddles  it does with the requests what only their backend may, and writes down r for each call
+ *            that is refused */
 #include "triton/core/tritonbackend.h"
 
 #include <fcntl.h>
@@ -20,6 +22,7 @@ struct batcher {
     int journal;
     char fails[32];
     int never;
+    int meddles;
 };
 
 struct batch {
@@ -70,6 +73,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelBatcherInitialize(TRITONBACKEND_Batcher *
         abort();
     find(text, "fails", b->fails, sizeof(b->fails));
     b->never = strstr(text, "\"never\"") != NULL;
+    b->meddles = strstr(text, "\"meddles\"") != NULL;
     b->journal = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     free(text);
     TRITONSERVER_ErrorDelete(TRITONSERVER_MessageDelete(message));
@@ -116,6 +120,22 @@ static TRITONSERVER_Error *number_of(TRITONBACKEND_Request *request, int *ret)
     return e;
 }
 
+static void refused(const struct batcher *b, TRITONSERVER_Error *e)
+{
+    if (e && TRITONSERVER_ErrorCode(e) == TRITONSERVER_ERROR_INVALID_ARG)
+        tell(b, "r");
+    TRITONSERVER_ErrorDelete(e);
+}
+
+static void meddle(const struct batcher *b, TRITONBACKEND_Request *request)
+{
+    TRITONBACKEND_Response *response;
+    TRITONBACKEND_ResponseFactory *factory;
+    refused(b, TRITONBACKEND_ResponseNew(&response, request));
+    refused(b, TRITONBACKEND_ResponseFactoryNew(&factory, request));
+    refused(b, TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL));
+}
+
 TRITONSERVER_Error *TRITONBACKEND_ModelBatchIncludeRequest(TRITONBACKEND_Request *request,
                                                            void *userp, bool *should_include)
 {
@@ -124,6 +144,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelBatchIncludeRequest(TRITONBACKEND_Request
     TRITONSERVER_Error *e = number_of(request, &number);
     if (e)
         return e;
+    if (batch->batcher->meddles)
+        meddle(batch->batcher, request);
     *should_include = !batch->batcher->never && batch->sum + number <= MOST;
     batch->sum += *should_include ? number : 0;
     tell(batch->batcher, *should_include ? "y" : "n");
