@@ -32,6 +32,22 @@ static TRITONSERVER_Error *settings_put(struct settings *settings, const char *k
     return NULL;
 }
 
+/* Takes the parameters of an accelerator, one after the other, until an error. */
+static TRITONSERVER_Error *settings_put_each(struct settings *settings, yyjson_val *parameters,
+                                             TRITONSERVER_Error *(*put)(struct settings *,
+                                                                        const char *, const char *))
+{
+    TRITONSERVER_Error *err = NULL;
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(parameters, index, count, key, value)
+    {
+        if (!err)
+            err = put(settings, yyjson_get_str(key), yyjson_get_str(value));
+    }
+    return err;
+}
+
 /* Whether a name is in a list that ends with NULL. */
 static bool settings_list_has(const char *const *list, const char *name)
 {
@@ -77,31 +93,30 @@ static TRITONSERVER_Error *check_provider(const struct ort *ort, const char *pro
                     accelerator);
 }
 
+static TRITONSERVER_Error *add_openvino_parameter(struct settings *settings, const char *key,
+                                                  const char *value)
+{
+    static const char *const refused[] = {"cache_dir", "load_config", "context", NULL};
+    return settings_list_has(refused, key) ? leads_out("openvino", key)
+                                           : settings_put(settings, key, value);
+}
+
 /* Uses the same precision as the runtime without it, and as many threads, unless the
  * accelerator's parameters say otherwise. */
 static TRITONSERVER_Error *add_openvino(const struct ort *ort, yyjson_val *parameters,
                                         OrtSessionOptions *options)
 {
-    static const char *const refused[] = {"cache_dir", "load_config", "context", NULL};
     char threads[16];
     snprintf(threads, sizeof threads, "%d", ort->processors);
     struct settings settings = {.accelerator = "openvino",
                                 .count = 3,
                                 .keys = {"device_type", "precision", "num_of_threads"},
                                 .values = {"CPU", "FP32", threads}};
-    size_t index, count;
-    yyjson_val *key, *value;
     TRITONSERVER_Error *err = check_provider(ort, "OpenVINOExecutionProvider", "openvino");
+    if (!err)
+        err = settings_put_each(&settings, parameters, add_openvino_parameter);
     if (err)
         return err;
-    yyjson_obj_foreach(parameters, index, count, key, value)
-    {
-        err = settings_list_has(refused, yyjson_get_str(key))
-                  ? leads_out("openvino", yyjson_get_str(key))
-                  : settings_put(&settings, yyjson_get_str(key), yyjson_get_str(value));
-        if (err)
-            return err;
-    }
     err = ort_err(ort->api, ort->api->SessionOptionsAppendExecutionProvider_OpenVINO_V2(
                                 options, settings.keys, settings.values, settings.count));
     return does_not_start(&settings, err);
@@ -180,14 +195,7 @@ static TRITONSERVER_Error *add_tensorrt(const struct ort *ort, yyjson_val *param
     struct settings settings = {
         .accelerator = "tensorrt", .count = 1, .keys = {"device_id"}, .values = {device}};
     OrtTensorRTProviderOptionsV2 *provider = NULL;
-    size_t index, count;
-    yyjson_val *key, *value;
-    TRITONSERVER_Error *err = NULL;
-    yyjson_obj_foreach(parameters, index, count, key, value)
-    {
-        if (!err)
-            err = add_tensorrt_parameter(&settings, yyjson_get_str(key), yyjson_get_str(value));
-    }
+    TRITONSERVER_Error *err = settings_put_each(&settings, parameters, add_tensorrt_parameter);
     if (!err)
         err = check_provider(ort, "TensorrtExecutionProvider", "tensorrt");
     if (err)
@@ -271,19 +279,6 @@ static TRITONSERVER_Error *add_cuda_setting(struct settings *settings, const cha
                     "unknown parameter '%s' is provided for CUDA Execution Accelerator", key);
 }
 
-static TRITONSERVER_Error *add_cuda_settings(struct settings *settings, yyjson_val *parameters)
-{
-    TRITONSERVER_Error *err = NULL;
-    size_t index, count;
-    yyjson_val *key, *value;
-    yyjson_obj_foreach(parameters, index, count, key, value)
-    {
-        if (!err)
-            err = add_cuda_setting(settings, yyjson_get_str(key), yyjson_get_str(value));
-    }
-    return err;
-}
-
 static TRITONSERVER_Error *add_cuda(const struct ort *ort, struct settings *settings,
                                     const struct accelerators_gpu *gpu, OrtSessionOptions *options)
 {
@@ -338,7 +333,7 @@ static TRITONSERVER_Error *add_for_gpu(const struct ort *ort, yyjson_val *config
         if (name && strcmp(name, "tensorrt") == 0)
             err = add_tensorrt(ort, parameters, gpu, options);
         else if (name && strcmp(name, "cuda") == 0)
-            err = add_cuda_settings(&cuda, parameters);
+            err = settings_put_each(&cuda, parameters, add_cuda_setting);
         else
             err = unknown_accelerator(name);
     }

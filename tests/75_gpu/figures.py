@@ -1,4 +1,5 @@
-"""What was measured, for people to read: a line each, in the output and in the file that NEREID_GPU_FIGURES names."""
+"""What the tests on a GPU share: requests, what was copied, and what was measured, a line each for people, in the output and in the file that
+NEREID_GPU_FIGURES names."""
 
 import os
 import struct
@@ -7,11 +8,20 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
-from harness import procfs
+import numpy as np
+import tritonclient.grpc as grpcclient
+import tritonclient.http as httpclient
+from harness import cuda, procfs
+from harness.gpus import Gpus
 from harness.servers import Server
+from sklearn import datasets
 
 SOURCE = Path(__file__).with_name("count_copies.c")
+CLIENTS = {"HTTP": httpclient, "gRPC": grpcclient}
+SIZE = 4 << 20  # elements of a large tensor: 16 MiB
+NUMPY = {"float32": "FP32", "int64": "INT64", "object": "BYTES"}
 
 
 def note(line: str) -> None:
@@ -73,3 +83,66 @@ def load(server: Server, ask: Callable[[], Callable[[], None]], threads: int, se
     assert not failures, failures[0]
     done = sum(counts) + threads
     return done / took, used / done / 1000
+
+
+def asker(module: Any, server: Server, model: str, given: dict[str, np.ndarray], wanted: str, **more: Any) -> Callable[[], np.ndarray]:
+    """What sends this request, over a connection of its own, and gives the output."""
+    client = module.InferenceServerClient(server.http if module is httpclient else server.grpc)
+    inputs = []
+    for name, data in given.items():
+        inputs.append(module.InferInput(name, list(data.shape), NUMPY[str(data.dtype)]))
+        inputs[-1].set_data_from_numpy(data)
+    return lambda: client.infer(model, inputs, **more).as_numpy(wanted)
+
+
+def measured(server: Server, copies: Copies, make: Callable[[], Callable[[], Any]]) -> tuple[float, float, float, float]:
+    """Copies and bytes per request, requests per second, microseconds of the server's processors per request."""
+    ask = make()
+    ask()
+    count, size = copies.read()
+    for _ in range(10):
+        ask()
+    after = copies.read()
+    rate, cpu = load(server, make, 1, 1)
+    return (after[0] - count) / 10, (after[1] - size) / 10, rate, cpu
+
+
+def there_and_back(server: Server, copies: Copies, model: str, output: str) -> None:
+    """A tensor of 16 MiB to the GPU and back, by a model that doubles x: as bytes of a request, and in memory of the GPU that client and server share."""
+    data = np.random.default_rng(2).random(SIZE, dtype=np.float32)
+    rows = {}
+    for protocol, module in CLIENTS.items():
+
+        def plain(module: Any = module) -> Callable[[], np.ndarray]:
+            return asker(module, server, model, {"x": data}, output)
+
+        assert (plain()() == data * 2).all()
+        rows[f"{protocol}, in the request"] = measured(server, copies, plain)
+    with cuda.Client(Gpus(Path("/nonexistent"))) as client:
+        given, wanted = client.memory(data.nbytes, data.tobytes()), client.memory(data.nbytes)
+        assert cuda.register(server, "given", given).status == 200
+        assert cuda.register(server, "wanted", wanted).status == 200
+        for protocol, module in CLIENTS.items():
+
+            def shared(module: Any = module) -> Callable[[], Any]:
+                asks = module.InferenceServerClient(server.http if module is httpclient else server.grpc)
+                x, y = module.InferInput("x", [SIZE], "FP32"), module.InferRequestedOutput(output)
+                x.set_shared_memory("given", data.nbytes)
+                y.set_shared_memory("wanted", data.nbytes)
+                return lambda: asks.infer(model, [x], outputs=[y])
+
+            shared()()
+            assert wanted.read(data.nbytes) == (data * 2).tobytes()
+            wanted.write(bytes(data.nbytes))
+            rows[f"{protocol}, on the GPU"] = measured(server, copies, shared)
+        # One copy, from the model's memory to the client's, and none of the input.
+        assert rows["HTTP, on the GPU"][:2] == rows["gRPC, on the GPU"][:2] == (1, data.nbytes)
+        assert rows["HTTP, in the request"][1] == 2 * data.nbytes
+        assert cuda.unregister(server).status == 200
+    for name, (count, size, rate, cpu) in rows.items():
+        note(f"16 MiB there and back, {name}: {count:.1f} copies, {size / 1048576:.1f} MiB copied, {cpu:.0f} us of a processor, {rate:.0f} requests/s")
+
+
+def images() -> tuple[np.ndarray, np.ndarray]:
+    found = datasets.load_digits()
+    return found.data.astype(np.float32), found.target

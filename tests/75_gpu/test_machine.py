@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch_models as models
 import tritonclient.http as httpclient
+from figures import images
 from harness import rawhttp
 from harness.repository import Repository
 from harness.servers import Nereid, Server
@@ -52,7 +53,7 @@ def test_no_gpu_is_shown(repository: Repository) -> None:
     assert "CUDA" in refused(repository, env) or "GPU" in refused(repository, env)
     repository.identity("m")
     network = models.add_digits(repository, "digits", "")
-    pictures, _ = models.images()
+    pictures, _ = images()
     with Nereid(repository.path, env=env) as server:
         assert (ask(server, "m", {"INPUT0": DATA}, "OUTPUT0") == DATA).all()
         np.testing.assert_allclose(
@@ -89,7 +90,7 @@ def test_a_pool_that_is_spent(repository: Repository) -> None:
 
 @pytest.mark.parametrize("framework", ["identity", "pytorch"])
 def test_models_in_processes_of_their_own(repository: Repository, framework: str) -> None:
-    pictures, _ = models.images()
+    pictures, _ = images()
     repository.identity("m", extra=f"{ON_GPU}\n{ALONE}")
     network = models.add_digits(repository, "digits", more=ALONE)
     with Nereid(repository.path, {"model-control-mode": "explicit", "load-model": "m" if framework == "identity" else "digits"}) as server:

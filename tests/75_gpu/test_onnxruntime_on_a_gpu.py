@@ -2,7 +2,7 @@
 that it is made for: tools/gpu_proof.py runs it."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,22 +14,17 @@ import onnxruntime
 import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from figures import note
-from harness import cuda, rawhttp
-from harness.gpus import Gpus
+from figures import CLIENTS, asker, images, measured, note
+from harness import rawhttp
 from harness.repository import Repository
 from harness.servers import Nereid, Server
 from models import onnx_models
-from sklearn import datasets
 from tritonclient.utils import InferenceServerException
 
 pytestmark = pytest.mark.gpu
 
-CLIENTS = {"HTTP": httpclient, "gRPC": grpcclient}
 GPU = networks.GPU
-SIZE = 4 << 20  # elements of a large tensor: 16 MiB
 PLAIN = ["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64"]
-NUMPY = {"float32": "FP32", "int64": "INT64", "object": "BYTES"}
 
 
 CHAIN = """name: "chain" platform: "ensemble"
@@ -92,24 +87,9 @@ def oracle(server: Server, files: dict[str, Path]) -> dict[str, Any]:
     return {name: onnxruntime.InferenceSession(str(path), providers=["CUDAExecutionProvider", "CPUExecutionProvider"]) for name, path in files.items()}
 
 
-def asker(module: Any, server: Server, model: str, given: dict[str, np.ndarray], wanted: str, **more: Any) -> Callable[[], np.ndarray]:
-    """What sends this request, over a connection of its own, and gives the output."""
-    client = module.InferenceServerClient(server.http if module is httpclient else server.grpc)
-    inputs = []
-    for name, data in given.items():
-        inputs.append(module.InferInput(name, list(data.shape), NUMPY[str(data.dtype)]))
-        inputs[-1].set_data_from_numpy(data)
-    return lambda: client.infer(model, inputs, **more).as_numpy(wanted)
-
-
 def close(found: np.ndarray, expected: np.ndarray) -> None:
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-3)
-
-
-def images() -> tuple[np.ndarray, np.ndarray]:
-    found = datasets.load_digits()
-    return found.data.astype(np.float32), found.target
 
 
 def digits_names(session: Any) -> tuple[str, str]:
@@ -250,52 +230,9 @@ def test_tensorrt(tmp_path: Path, options: dict[str, str]) -> None:
             assert "libnv" in state["reason"] or "libonnxruntime_providers_tensorrt" in state["reason"]
 
 
-def measured(server: Server, copies: figures.Copies, make: Callable[[], Callable[[], Any]]) -> tuple[float, float, float, float]:
-    """Copies and bytes per request, requests per second, microseconds of the server's processors per request."""
-    ask = make()
-    ask()
-    count, size = copies.read()
-    for _ in range(10):
-        ask()
-    after = copies.read()
-    rate, cpu = figures.load(server, make, 1, 1)
-    return (after[0] - count) / 10, (after[1] - size) / 10, rate, cpu
-
-
 def test_what_is_there_is_shared(server: Server, copies: figures.Copies) -> None:
-    """A tensor of 16 MiB to the GPU and back: as bytes of a request, and in memory of the GPU that client and server share."""
-    data = np.random.default_rng(2).random(SIZE, dtype=np.float32)
-    rows = {}
-    for protocol, module in CLIENTS.items():
-
-        def plain(module: Any = module) -> Callable[[], np.ndarray]:
-            return asker(module, server, "double", {"x": data}, "doubled")
-
-        assert (plain()() == data * 2).all()
-        rows[f"{protocol}, in the request"] = measured(server, copies, plain)
-    with cuda.Client(Gpus(Path("/nonexistent"))) as client:
-        given, wanted = client.memory(data.nbytes, data.tobytes()), client.memory(data.nbytes)
-        assert cuda.register(server, "given", given).status == 200
-        assert cuda.register(server, "wanted", wanted).status == 200
-        for protocol, module in CLIENTS.items():
-
-            def shared(module: Any = module) -> Callable[[], Any]:
-                asks = module.InferenceServerClient(server.http if module is httpclient else server.grpc)
-                x, y = module.InferInput("x", [SIZE], "FP32"), module.InferRequestedOutput("doubled")
-                x.set_shared_memory("given", data.nbytes)
-                y.set_shared_memory("wanted", data.nbytes)
-                return lambda: asks.infer("double", [x], outputs=[y])
-
-            shared()()
-            assert wanted.read(data.nbytes) == (data * 2).tobytes()
-            wanted.write(bytes(data.nbytes))
-            rows[f"{protocol}, on the GPU"] = measured(server, copies, shared)
-        # One copy, from ONNX Runtime's memory to the client's, and none of the input.
-        assert rows["HTTP, on the GPU"][:2] == rows["gRPC, on the GPU"][:2] == (1, data.nbytes)
-        assert rows["HTTP, in the request"][1] == 2 * data.nbytes
-        assert cuda.unregister(server).status == 200
-    for name, (count, size, rate, cpu) in rows.items():
-        note(f"16 MiB there and back, {name}: {count:.1f} copies, {size / 1048576:.1f} MiB copied, {cpu:.0f} us of a processor, {rate:.0f} requests/s")
+    """One copy, from ONNX Runtime's memory to the client's, and none of the input."""
+    figures.there_and_back(server, copies, "double", "doubled")
 
 
 def test_steps_stay_on_the_gpu(server: Server, copies: figures.Copies) -> None:

@@ -2,7 +2,7 @@
 for: tools/gpu_proof.py runs it."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,19 +13,16 @@ import pytest
 import torch_models as models
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from figures import note
-from harness import cuda, rawhttp
-from harness.gpus import Gpus
+from figures import CLIENTS, asker, images, measured, note
+from harness import rawhttp
 from harness.repository import Repository
 from harness.servers import Nereid, Server
 from tritonclient.utils import InferenceServerException
 
 pytestmark = pytest.mark.gpu
 
-CLIENTS = {"HTTP": httpclient, "gRPC": grpcclient}
 AUTO = ""
 ON_CPU = "instance_group [ { kind: KIND_CPU } ]"
-SIZE = 4 << 20  # elements of a large tensor: 16 MiB
 
 
 def fp32(**dims: str) -> str:
@@ -76,16 +73,6 @@ ensemble_scheduling { step [
 """
 
 
-def asker(module: Any, server: Server, model: str, given: dict[str, np.ndarray], wanted: str, **more: Any) -> Callable[[], np.ndarray]:
-    """What sends this request, over a connection of its own, and gives the output."""
-    client = module.InferenceServerClient(server.http if module is httpclient else server.grpc)
-    inputs = []
-    for name, data in given.items():
-        inputs.append(module.InferInput(name, list(data.shape), {"float32": "FP32", "int64": "INT64"}[str(data.dtype)]))
-        inputs[-1].set_data_from_numpy(data)
-    return lambda: client.infer(model, inputs, **more).as_numpy(wanted)
-
-
 def close(found: np.ndarray, expected: np.ndarray) -> None:
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
@@ -94,7 +81,7 @@ def close(found: np.ndarray, expected: np.ndarray) -> None:
 @pytest.mark.parametrize("protocol", CLIENTS)
 @pytest.mark.parametrize("model", ["digits", "auto", "two", "shared", "on_cpu"])
 def test_digits(server: Server, oracle: dict[str, Any], model: str, protocol: str) -> None:
-    pictures, labels = models.images()
+    pictures, labels = images()
     for start in range(0, 640, 64):
         given = pictures[start : start + 64]
         found = asker(CLIENTS[protocol], server, model, {"image": given}, "logits__0")()
@@ -126,7 +113,7 @@ def test_encoder(server: Server, oracle: dict[str, Any], protocol: str) -> None:
 
 def test_two_instances(server: Server, oracle: dict[str, Any]) -> None:
     """On one GPU, each with its own stream: many requests at once get what PyTorch says."""
-    pictures, _ = models.images()
+    pictures, _ = images()
     expected = models.answer(oracle["digits"], pictures[:512])
 
     def one(i: int) -> None:
@@ -161,7 +148,7 @@ def test_state_of_a_sequence(server: Server) -> None:
 
 def test_memory_that_runs_out(server: Server, oracle: dict[str, Any]) -> None:
     """The request that asked for too much is told so, and everything else goes on."""
-    pictures, _ = models.images()
+    pictures, _ = images()
     some = np.full((1, 1), 64, np.float32)
     for _ in range(3):
         with pytest.raises(InferenceServerException, match="out of memory") as told:
@@ -172,52 +159,8 @@ def test_memory_that_runs_out(server: Server, oracle: dict[str, Any]) -> None:
 
 
 def test_what_is_there_is_shared(server: Server, copies: figures.Copies) -> None:
-    """A tensor of 16 MiB to the GPU and back: as bytes of a request, in memory of the host and in memory of the GPU that client and server share."""
-    data = np.random.default_rng(2).random(SIZE, dtype=np.float32)
-    bytes_of = data.nbytes
-    rows = {}
-    for protocol, module in CLIENTS.items():
-
-        def plain(module: Any = module) -> Callable[[], np.ndarray]:
-            return asker(module, server, "double", {"x": data}, "doubled__0")
-
-        assert (plain()() == data * 2).all()
-        rows[f"{protocol}, in the request"] = measured(server, copies, plain)
-    with cuda.Client(Gpus(Path("/nonexistent"))) as client:
-        given, wanted = client.memory(bytes_of, data.tobytes()), client.memory(bytes_of)
-        assert cuda.register(server, "given", given).status == 200
-        assert cuda.register(server, "wanted", wanted).status == 200
-        for protocol, module in CLIENTS.items():
-
-            def shared(module: Any = module) -> Callable[[], Any]:
-                asks = module.InferenceServerClient(server.http if module is httpclient else server.grpc)
-                x, y = module.InferInput("x", [SIZE], "FP32"), module.InferRequestedOutput("doubled__0")
-                x.set_shared_memory("given", bytes_of)
-                y.set_shared_memory("wanted", bytes_of)
-                return lambda: asks.infer("double", [x], outputs=[y])
-
-            shared()()
-            assert wanted.read(bytes_of) == (data * 2).tobytes()
-            wanted.write(bytes(bytes_of))
-            rows[f"{protocol}, on the GPU"] = measured(server, copies, shared)
-        # One copy, from PyTorch's memory to the client's, and none of the input.
-        assert rows["HTTP, on the GPU"][:2] == rows["gRPC, on the GPU"][:2] == (1, bytes_of)
-        assert rows["HTTP, in the request"][1] == 2 * bytes_of
-        assert cuda.unregister(server).status == 200
-    for name, (count, size, rate, cpu) in rows.items():
-        note(f"16 MiB there and back, {name}: {count:.1f} copies, {size / 1048576:.1f} MiB copied, {cpu:.0f} us of a processor, {rate:.0f} requests/s")
-
-
-def measured(server: Server, copies: figures.Copies, make: Callable[[], Callable[[], Any]]) -> tuple[float, float, float, float]:
-    """Copies and bytes per request, requests per second, microseconds of the server's processors per request."""
-    ask = make()
-    ask()
-    count, size = copies.read()
-    for _ in range(10):
-        ask()
-    after = copies.read()
-    rate, cpu = figures.load(server, make, 1, 1)
-    return (after[0] - count) / 10, (after[1] - size) / 10, rate, cpu
+    """One copy, from PyTorch's memory to the client's, and none of the input."""
+    figures.there_and_back(server, copies, "double", "doubled__0")
 
 
 def test_steps_stay_on_the_gpu(server: Server, copies: figures.Copies) -> None:
@@ -233,7 +176,7 @@ def test_steps_stay_on_the_gpu(server: Server, copies: figures.Copies) -> None:
 @pytest.mark.parametrize(("model", "name", "threads"), [("digits", "image", 1), ("digits", "image", 8), ("two", "image", 8), ("encoder", "tokens", 1), ("encoder", "tokens", 16)])
 def test_figures(server: Server, model: str, name: str, threads: int, protocol: str) -> None:
     """What a request costs the server; every answer arrives."""
-    given = models.images()[0][:1] if name == "image" else np.random.default_rng(3).integers(0, models.WORDS, (1, 128))
+    given = images()[0][:1] if name == "image" else np.random.default_rng(3).integers(0, models.WORDS, (1, 128))
     output = "logits__0" if name == "image" else "embedding__0"
     rate, cpu = figures.load(server, lambda: asker(CLIENTS[protocol], server, model, {name: given}, output), threads)
     note(f"{model}, {protocol}, {threads} at a time: {rate:.0f} requests/s, {cpu:.0f} us of a processor")
@@ -243,7 +186,7 @@ def test_figures(server: Server, model: str, name: str, threads: int, protocol: 
 @pytest.mark.parametrize(("model", "rows"), [("digits", 1), ("encoder", 1), ("encoder", 16)])
 def test_figures_of_pytorch_alone(oracle: dict[str, Any], server: Server, model: str, rows: int) -> None:
     """The floor: the same network, called from Python without a server, up to its result on the host."""
-    data = models.images()[0][:rows] if model == "digits" else np.random.default_rng(3).integers(0, models.WORDS, (rows, 128))
+    data = images()[0][:rows] if model == "digits" else np.random.default_rng(3).integers(0, models.WORDS, (rows, 128))
     module = models.torch.jit.script(oracle[model])
     for _ in range(5):
         models.answer(module, data)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch_models as models
 import tritonclient.grpc as grpcclient
-from figures import note
+from figures import images, note
 from harness import cuda, rawhttp
 from harness.gpus import Gpus
 from harness.regions import body, part
@@ -81,7 +81,7 @@ def test_memory_of_the_server(tmp_path: Path) -> None:
 def test_pytorch(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "models")
     network = models.add_digits(repository, "digits", "instance_group [ { count: 2 kind: KIND_GPU gpus: [ 0 ] } ]", "dynamic_batching { }\n")
-    pictures, _ = models.images()
+    pictures, _ = images()
     with Sanitized(repository.path, ready_within=300) as server:
         for rows in (1, 7, 64):
             given = grpcclient.InferInput("image", [rows, 64], "FP32")
@@ -95,7 +95,7 @@ def test_onnxruntime(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "models")
     networks.add_digits(repository, "digits", "dynamic_batching { } instance_group [ { count: 2 kind: KIND_GPU gpus: [ 0 ] } ]")
     networks.add_digits(repository, "on_cpu", "instance_group [ { kind: KIND_CPU } ]")
-    pictures, _ = models.images()
+    pictures, _ = images()
     with Sanitized(repository.path, {"backend-config": f"onnxruntime,library={networks.library()}"}, ready_within=300) as server:
         with grpcclient.InferenceServerClient(server.grpc) as asks:
             tensors = asks.get_model_metadata("digits")

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from harness import paths
 from harness.repository import Repository
-from sklearn import datasets
 
 GPU = "instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]"
 WIDTH, HEADS, LAYERS, WORDS = 384, 12, 6, 30000  # of a small encoder of sentences
@@ -108,9 +107,3 @@ def answer(module: torch.nn.Module, *given: np.ndarray) -> Any:
     with torch.inference_mode():
         found = module(*(torch.from_numpy(each).to("cuda") for each in given))
     return [each.cpu().numpy() for each in found] if isinstance(found, tuple) else found.cpu().numpy()
-
-
-def images() -> tuple[np.ndarray, np.ndarray]:
-    """Handwritten digits, and which they are."""
-    found = datasets.load_digits()
-    return found.data.astype(np.float32), found.target
