@@ -232,18 +232,18 @@ def test_unload_gives_memory_back(tmp_path: Path) -> None:
         def gone() -> bool:
             return all(set(states(server, name).values()) == {"UNAVAILABLE"} for name in names)
 
-        empty = procfs.rss_bytes(server.pid)
+        empty = procfs.anonymous_bytes(server.pid)
         all_of("load")
         all_of("unload")
         server.process.wait_until(gone, 60)
-        before = procfs.rss_bytes(server.pid)
+        before = procfs.anonymous_bytes(server.pid)
         all_of("load")
-        full = procfs.rss_bytes(server.pid)
+        full = procfs.anonymous_bytes(server.pid)
         all_of("unload")
         server.process.wait_until(gone, 60)
         assert full > empty
         if paths.BUILD.name == "release":
-            server.process.wait_until(lambda: procfs.rss_bytes(server.pid) < before + (1 << 20), 60)
+            server.process.wait_until(lambda: procfs.anonymous_bytes(server.pid) < before + (1 << 20), 60)
 
 
 def test_a_failed_reload_leaves_the_old_version(tmp_path: Path) -> None:

@@ -118,3 +118,10 @@ def add_digits(repository: Repository, name: str, config: str) -> Path:
 def add(repository: Repository, name: str, built: onnx.ModelProto, config: str = "", group: str = GPU) -> Path:
     repository.model(name, f'name: "{name}"\nbackend: "onnxruntime"\n{config}{group}\n')
     return onnx_models.save(built, repository.path / name)
+
+
+def close(found: np.ndarray, expected: np.ndarray) -> None:
+    """Alike as far as TF32 goes: the tensor cores of a GPU keep 10 bits of each factor, and another kernel (for another number of rows) or a CPU keeps
+    others."""
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=np.abs(expected).max(initial=0) / 1024)
