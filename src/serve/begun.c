@@ -10,6 +10,9 @@
 #include "serve/submit.h"
 #include "serve/version.h"
 
+/* A call of begin or look that takes longer holds up everybody else on the loop. */
+#define CALL_NS TIME_MS(1)
+
 /* How long a loop waits for a batch. The thread that takes over then watches who executes it. */
 #define PATIENCE_NS TIME_MS(100)
 
@@ -181,16 +184,19 @@ static bool begun_next(struct begun *b, time_ns now)
     struct serve_version *v = r->version;
     struct scheduler *s = v->scheduler;
     struct submit_turn turn;
+    struct runner_measure m;
     enum begun_rest rest = REST_OVER;
     time_ns wake;
     submit_turn_begin(&turn);
     b->count = v->inline_ok && !r->leaving ? s->ops.take(s, r, now, &wake) : 0;
     if (b->count) {
-        r->watched -= r->watched > 0;
         bool watched = watch_here(b);
         mutex_unlock(&v->lock);
+        runner_measure_begin(&m, r, CALL_NS, clock_now_ns());
         rest = watched ? begun_start(b) : REST_EXECUTE;
+        runner_measure_end(&m);
         mutex_lock(&v->lock);
+        runner_measured(r, &m);
     }
     bool goes_on = rest == REST_NONE || (rest != REST_OVER && hand_over(b, rest));
     if (!goes_on)
@@ -217,11 +223,13 @@ void begun_run(struct runner *r, time_ns now)
 /* The batch that the loop waited for has ended, or a thread has to end it. What was queued
  * meanwhile is for a thread: while there is always more to do, it sleeps less often than the loop
  * would. The caller pins v. */
-static void go_on(struct begun *b, bool ended)
+static void go_on(struct begun *b, bool ended, const struct runner_measure *look)
 {
     struct serve_version *v = b->runner->version;
     stop_waiting(b);
     mutex_lock(&v->lock);
+    if (look)
+        runner_measured(b->runner, look);
     if (ended || !hand_over(b, REST_FINISH)) {
         begun_give_back(b->runner);
         runner_wake(v, clock_now_ns());
@@ -240,11 +248,14 @@ static void on_bell(struct loop_fd *fd, uint32_t events)
     if (!w->waits)
         return; /* it rang for a batch that has ended */
     struct submit_turn turn;
+    struct runner_measure m;
     version_pin(v);
     submit_turn_begin(&turn);
+    runner_measure_begin(&m, b->runner, CALL_NS, clock_now_ns());
     enum nereid_progress progress = instance_look(b->runner->instance);
+    runner_measure_end(&m);
     if (progress != NEREID_PENDING)
-        go_on(b, progress == NEREID_ENDED);
+        go_on(b, progress == NEREID_ENDED, &m);
     submit_turn_end(&turn);
     version_unpin(v);
 }
@@ -254,7 +265,7 @@ static void out_of_patience(struct loop_timer *t)
     struct begun *b = LIST_ITEM(t, struct begun, patience);
     struct serve_version *v = b->runner->version;
     version_pin(v);
-    go_on(b, false);
+    go_on(b, false, NULL);
     version_unpin(v);
 }
 

@@ -367,15 +367,6 @@ struct runner *runner_claim(struct serve_version *v)
     return r;
 }
 
-/* True if the run that began at `before` was slow by its own fault: it used too much CPU time,
- * or it blocked. A thread that the kernel preempted did neither. */
-static bool was_slow(const struct thread_usage *before)
-{
-    struct thread_usage now;
-    thread_usage(&now);
-    return now.cpu_ns - before->cpu_ns > RUNNER_INLINE_NS || now.blocks != before->blocks;
-}
-
 /* Turns inline execution off. Caller holds the lock; it is released to log. */
 static void demote(struct serve_version *v)
 {
@@ -398,27 +389,45 @@ void runner_note_slow(struct runner *r)
     }
 }
 
+void runner_measure_begin(struct runner_measure *m, const struct runner *r, time_ns limit,
+                          time_ns now)
+{
+    *m = (struct runner_measure){.limit = limit, .start = now, .closely = r->watched > 0};
+    if (m->closely)
+        thread_usage(&m->before);
+}
+
+/* A thread that the kernel preempted used no more CPU time and did not block. */
+void runner_measure_end(struct runner_measure *m)
+{
+    struct thread_usage now;
+    m->end = clock_now_ns();
+    m->is_long = m->end - m->start > m->limit;
+    if (m->closely) {
+        thread_usage(&now);
+        m->is_slow = now.cpu_ns - m->before.cpu_ns > m->limit ||
+                     (m->is_long && now.blocks != m->before.blocks);
+    }
+}
+
+void runner_measured(struct runner *r, const struct runner_measure *m)
+{
+    r->watched -= m->closely;
+    if (m->closely ? m->is_slow : m->is_long)
+        runner_note_slow(r);
+}
+
 /* Executes one batch on this thread. Caller holds the lock. Returns the time when it ended. */
 static time_ns execute_inline(struct runner *r, size_t count, time_ns start)
 {
-    struct thread_usage before;
-    bool watch = r->watched > 0;
+    struct runner_measure m;
+    runner_measure_begin(&m, r, RUNNER_INLINE_NS, start);
     mutex_unlock(&r->version->lock);
-    if (watch)
-        thread_usage(&before);
     runner_execute(r, count);
-    bool slow = watch && was_slow(&before);
-    time_ns end = clock_now_ns();
+    runner_measure_end(&m);
     mutex_lock(&r->version->lock);
-    if (watch)
-        r->watched--;
-    if (slow && ++r->slow_runs >= INLINE_MAX_SLOW)
-        demote(r->version);
-    if (!watch && end - start > RUNNER_INLINE_NS) {
-        r->watched = INLINE_WATCH;
-        r->slow_runs = 0;
-    }
-    return end;
+    runner_measured(r, &m);
+    return m.end;
 }
 
 void runner_run_inline(struct runner *r, time_ns now)

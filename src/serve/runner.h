@@ -5,11 +5,12 @@
  * Inline: a loop claims an idle runner and executes on its own thread. This is allowed if the
  * backend opted in, all inputs together are small and the queue is empty. After an inline run
  * longer than RUNNER_INLINE_NS the next runs are measured. A model that again and again uses
- * that much CPU time, or blocks, is demoted: it runs on instance threads only. */
+ * that much CPU time, or blocks as long, is demoted: it runs on instance threads only. */
 #include "base/err.h"
 #include "base/list.h"
 #include "os/clock.h"
 #include "os/mutex.h"
+#include "os/thread.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +20,6 @@ struct plugin_instance;
 struct request;
 struct scheduler;
 struct serve_version;
-struct thread;
 
 #define RUNNER_RETIRE_NS TIME_S(10)
 #define RUNNER_INLINE_NS TIME_US(50)
@@ -119,6 +119,24 @@ size_t runner_take(struct runner *r, time_ns now, time_ns *ret_wake);
 void runner_execute(struct runner *r, size_t count);
 void runner_announce(struct runner *r, size_t count);
 void runner_call(struct runner *r, size_t count);
+
+/* What a loop does for a runner that it has claimed, measured: always by the clock, and, while
+ * the runner is watched, by what the thread used. */
+struct runner_measure {
+    time_ns limit; /* what is longer is slow, if it is the model's own fault */
+    time_ns start, end;
+    struct thread_usage before;
+    bool closely, is_long, is_slow;
+};
+
+/* runner_measure_begin, runner_measure_end - around calls of the backend, on one thread; the
+ * lock is not needed.
+ * runner_measured - notes what was measured. Caller holds v->lock, which may be released
+ * meanwhile. */
+void runner_measure_begin(struct runner_measure *m, const struct runner *r, time_ns limit,
+                          time_ns now);
+void runner_measure_end(struct runner_measure *m);
+void runner_measured(struct runner *r, const struct runner_measure *m);
 
 /* runner_note_slow - a run for which the loop would have had to wait. A model that does that again
  * and again runs on instance threads only. Caller holds v->lock, which may be released

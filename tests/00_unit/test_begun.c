@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -45,8 +46,10 @@ enum manner {
     WAITS_FOR_ANOTHER,
     BLOCKS,
     REFUSES,
-    RELEASES,  /* the first request of a batch, answered, and refuses */
-    ELSEWHERE, /* a thread of its own answers and releases; the bell rings later */
+    RELEASES,   /* the first request of a batch, answered, and refuses */
+    HOLDS,      /* begin blocks, against the rule, and rings then */
+    HOLDS_LOOK, /* the look at the bell does */
+    ELSEWHERE,  /* a thread of its own answers and releases; the bell rings later */
     SILENT
 };
 
@@ -126,6 +129,13 @@ static int bell(TRITONBACKEND_ModelInstance *instance)
     return h->bell;
 }
 
+/* Longer than a loop bears. */
+static void hold(void)
+{
+    const struct timespec two_ms = {.tv_nsec = 2000000};
+    nanosleep(&two_ms, NULL); /* allowed: a plug-in that breaks the rule is what is tested */
+}
+
 static bool begin(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request **requests,
                   uint32_t count)
 {
@@ -143,6 +153,8 @@ static bool begin(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request *
     h->count = count;
     h->looks = 0;
     world.begun++;
+    if (world.manner == HOLDS)
+        hold();
     unsigned at_once = 0;
     for (unsigned i = 0; i < world.made; i++)
         at_once += world.halves[i].requests != NULL;
@@ -183,6 +195,8 @@ static enum nereid_progress look(TRITONBACKEND_ModelInstance *instance)
         assert_null(thread_start("worker", answer_elsewhere, h, &world.worker));
     if (at_once && world.manner >= RINGS)
         return NEREID_PENDING;
+    if (!at_once && world.manner == HOLDS_LOOK)
+        hold();
     if (!at_once)
         assert_int_equal(read(h->bell, &count, sizeof(count)), sizeof(count));
     if (world.manner == BLOCKS || world.manner == BLOCKS_AT_ONCE)
@@ -525,6 +539,18 @@ static void who_blocks_again_and_again_is_not_begun_any_more(void **state)
     leave();
 }
 
+static void who_holds_the_loop_again_and_again_is_not_begun_any_more(void **state)
+{
+    (void)state;
+    for (enum manner manner = HOLDS; manner <= HOLDS_LOOK; manner++) {
+        run(manner, one_instance, 1);
+        assert_false(world.version->inline_ok);
+        assert_int_equal(world.begun, 4);
+        assert_int_equal(world.executed, BURST - 4);
+        leave();
+    }
+}
+
 static void no_other_thread_begins(void **state)
 {
     (void)state;
@@ -563,6 +589,7 @@ int main(void)
         cmocka_unit_test(a_version_stays_while_a_batch_without_requests_is_begun),
         cmocka_unit_test(a_loop_does_not_wait_for_long),
         cmocka_unit_test(who_blocks_again_and_again_is_not_begun_any_more),
+        cmocka_unit_test(who_holds_the_loop_again_and_again_is_not_begun_any_more),
         cmocka_unit_test(no_other_thread_begins),
     };
     log_set_writer(read_log);

@@ -60,7 +60,10 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made.path
 
 
-@pytest.fixture(scope="module", params=[Nereid, Reference])
+BOTH = [Nereid, pytest.param(Reference, marks=pytest.mark.reference)]
+
+
+@pytest.fixture(scope="module", params=BOTH)
 def server(request: pytest.FixtureRequest, repository: Path) -> Iterator[Server]:
     options = {"allow-client-shm": "true"} if request.param is Nereid else {}
     with request.param(repository, options) as started:
@@ -409,7 +412,7 @@ def test_requests_that_wait_for_a_slow_server_count_from_when_they_were_due(reco
     assert number(out, "Throughput") <= 200 * 1.2  # a machine with other work sends fewer
 
 
-@pytest.mark.parametrize("kind", [Nereid, Reference])
+@pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("way", [[], ["--streaming"]], ids=["calls", "streams"])
 def test_connections_that_the_server_ends_are_opened_anew(kind: type[Server], way: list[str], repository: Path) -> None:
     """It tells clients to go after a while: calls under way are answered, and those that come later go another way."""

@@ -1,6 +1,8 @@
 """Asks Caffe2 itself, in a process of its own (caffe2_peer.cc), what a NetDef computes."""
 
+import atexit
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -26,7 +28,9 @@ class Refused(Exception):
 @cache
 def _peer() -> subprocess.Popen[bytes]:
     paths.need(LIBRARIES / "libtorch_cpu.so")
-    program = Path(tempfile.mkdtemp(prefix="caffe2-peer-")) / "peer"
+    folder = tempfile.mkdtemp(prefix="caffe2-peer-")
+    atexit.register(shutil.rmtree, folder)
+    program = Path(folder) / "peer"
     compiler = os.environ.get("CXX", "g++")
     libraries = [f"-L{LIBRARIES}", "-l:libtorch_cpu.so", "-l:libc10.so", f"-Wl,-rpath,{LIBRARIES}", "-Wl,--allow-shlib-undefined"]
     subprocess.run([compiler, "-std=c++17", str(PEER), "-o", str(program), *libraries], check=True)
