@@ -25,7 +25,6 @@ from witness import Board, backend, board
 
 EXPLICIT = {"model-control-mode": "explicit"}
 ECHO_CLIENTS = Path(__file__).with_name("echo_clients.py")
-RELOADS = 1000
 TOLD_RELOADS = 60  # whose answers tell which load they are of
 ANSWERS = 128  # of each of them, at least: two of each client
 REALTIME_COARSE = 5  # what the system stamps files with
@@ -35,6 +34,7 @@ REALTIME_COARSE = 5  # what the system stamps files with
 GROWTH = 1.02
 SERVERS = 4  # of which one has to be within it
 MEASURED = paths.BUILD.name == "release"
+RELOADS = 1000 if MEASURED else 250
 KEEPS_NOTHING = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 
 

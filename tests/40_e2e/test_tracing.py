@@ -421,6 +421,7 @@ def test_options(repository: Repository, tmp_path: Path) -> None:
         }
 
 
+@pytest.mark.threadless
 def test_what_waits_leaves_room(tmp_path: Path) -> None:
     """Traces of many models wait for others of theirs, which do not come: those of another model are made and written all the same."""
     models = [f"waiting{i}" for i in range(12)]
