@@ -87,13 +87,17 @@ if(TARGET 00_unit_test_tensorflow_options)
     target_include_directories(00_unit_test_tensorflow_options PRIVATE ${backends})
 endif()
 
-# And what the backend `tensorrt` decides without TensorRT: profiles, shape tensors, the checks of configurations.
+# And what the backend `tensorrt` decides without TensorRT: profiles, shape tensors, the checks of configurations, which executions are
+# recorded as graphs of CUDA's and which recording serves a batch.
 if(TARGET 00_unit_test_tensorrt)
     set(backends ${CMAKE_SOURCE_DIR}/backends)
     target_sources(00_unit_test_tensorrt PRIVATE
         ${backends}/tensorrt/check.c ${backends}/tensorrt/complete.c ${backends}/tensorrt/options.c ${backends}/tensorrt/profile.c
         ${backends}/common/bcomplete.c ${backends}/common/bconfig.c ${backends}/common/berr.c)
+    target_sources(00_unit_test_tensorrt_graph PRIVATE
+        ${backends}/tensorrt/graph.c ${backends}/tensorrt/profile.c ${backends}/common/bconfig.c ${backends}/common/berr.c)
     target_include_directories(00_unit_test_tensorrt PRIVATE ${backends})
+    target_include_directories(00_unit_test_tensorrt_graph PRIVATE ${backends})
 endif()
 
 # And the accelerators of the backend `onnxruntime`, with the ONNX Runtime that lies beside it.

@@ -21,6 +21,7 @@ struct bcuda {
     cuda_device handle;
     struct cuda_context *context;
     struct cuda_stream *stream;
+    struct cuda_event *event; /* that waits sleep on; NULL = they do not sleep */
     TRITONBACKEND_MemoryManager *manager;
     struct staged *staged;
     bool failed; /* a wait, since bcuda_settle */
@@ -182,11 +183,23 @@ TRITONSERVER_Error *bcuda_open(TRITONBACKEND_ModelInstance *instance, struct bcu
     return err ? err : bcuda_open_on(model, device, BCUDA_USUAL, ret);
 }
 
+static void end_sleep(struct bcuda *c)
+{
+    TRITONSERVER_Error *err = c->event ? bcuda_enter(c) : NULL;
+    if (c->event && !err) {
+        (void)driver.event_free(c->event);
+        bcuda_leave();
+    }
+    berr_drop(err);
+    c->event = NULL;
+}
+
 void bcuda_close(struct bcuda *c)
 {
     if (!c)
         return;
     c->failed = false;
+    end_sleep(c);
     pthread_mutex_lock(&kept_lock);
     c->next = kept;
     kept = c;
@@ -313,6 +326,65 @@ TRITONSERVER_Error *bcuda_pass(struct bcuda *c, void *to, const void *from, uint
     return err ? err : bcuda_copy(c, to, between, size);
 }
 
+TRITONSERVER_Error *bcuda_record(struct bcuda *c)
+{
+    return checked(c, driver.record_begin(c->stream, CUDA_CAPTURE_THREAD), "cuStreamBeginCapture");
+}
+
+TRITONSERVER_Error *bcuda_recorded(struct bcuda *c, struct cuda_graph_exec **ret)
+{
+    struct cuda_graph *graph = NULL;
+    struct cuda_graph_exec *ready = NULL;
+    TRITONSERVER_Error *err =
+        checked(c, driver.record_end(c->stream, &graph), "cuStreamEndCapture");
+    if (!err)
+        err = checked(c, driver.graph_ready(&ready, graph, 0), "cuGraphInstantiate");
+    if (graph)
+        (void)driver.graph_free(graph);
+    if (!err)
+        *ret = ready;
+    return err;
+}
+
+TRITONSERVER_Error *bcuda_replay(struct bcuda *c, struct cuda_graph_exec *graph)
+{
+    TRITONSERVER_Error *err = bcuda_enter(c);
+    if (err)
+        return err;
+    err = checked(c, driver.graph_launch(graph, c->stream), "cuGraphLaunch");
+    bcuda_leave();
+    return err;
+}
+
+void bcuda_forget(struct bcuda *c, struct cuda_graph_exec *graph)
+{
+    TRITONSERVER_Error *err = graph ? bcuda_enter(c) : NULL;
+    if (graph && !err) {
+        (void)driver.graph_exec_free(graph);
+        bcuda_leave();
+    }
+    berr_drop(err);
+}
+
+TRITONSERVER_Error *bcuda_sleep(struct bcuda *c)
+{
+    TRITONSERVER_Error *err = bcuda_enter(c);
+    if (err)
+        return err;
+    err = checked(c, driver.event_new(&c->event, CUDA_EVENT_BLOCKING | CUDA_EVENT_NO_TIMING),
+                  "cuEventCreate");
+    bcuda_leave();
+    return err;
+}
+
+static TRITONSERVER_Error *wait_for_stream(struct bcuda *c)
+{
+    if (!c->event)
+        return checked(c, driver.stream_sync(c->stream), "cuStreamSynchronize");
+    TRITONSERVER_Error *err = checked(c, driver.event_record(c->event, c->stream), "cuEventRecord");
+    return err ? err : checked(c, driver.event_sync(c->event), "cuEventSynchronize");
+}
+
 /* As bcuda_enter, and a second time if it fails: what is queued shall not outlive its wait. */
 static TRITONSERVER_Error *enter_to_wait(struct bcuda *c)
 {
@@ -328,7 +400,7 @@ TRITONSERVER_Error *bcuda_wait(struct bcuda *c)
     TRITONSERVER_Error *err = enter_to_wait(c);
     if (err)
         return err; /* what was staged may still be in use */
-    err = checked(c, driver.stream_sync(c->stream), "cuStreamSynchronize");
+    err = wait_for_stream(c);
     if (err) {
         (void)driver.stream_free(c->stream);
         c->stream = NULL;

@@ -30,7 +30,8 @@ static TRITONSERVER_Error *binput_check_part(const struct brun *run, const struc
                         TRITONSERVER_DataTypeString(datatype),
                         TRITONSERVER_DataTypeString(input->datatype));
     uint32_t first = run->place->max_batch_size > 0 && !input->unrowed ? 1 : 0;
-    if (part->rank > BRUN_MAX_DIMS || !brun_bytes(datatype, part->shape, part->rank, &wanted))
+    if (part->rank > BRUN_MAX_DIMS ||
+        !brun_vector_bytes(datatype, part->shape, part->rank, input->vector, &wanted))
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
                         input->name);
     if (part->rank < first || (first && part->shape[0] != item->rows) ||
@@ -239,7 +240,7 @@ static TRITONSERVER_Error *binput_size(const struct brun *run, const struct binp
 {
     int64_t shape[BRUN_MAX_DIMS];
     size_t rank = binput_shape(run, input, rows, shape);
-    return brun_bytes(input->datatype, shape, rank, ret_size)
+    return brun_vector_bytes(input->datatype, shape, rank, input->vector, ret_size)
                ? NULL
                : berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
                           input->name);

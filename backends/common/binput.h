@@ -7,10 +7,11 @@
 struct binput_part;
 
 struct binput {
-    const char *name; /* the caller sets the first four fields, binput_collect the others */
+    const char *name; /* the caller sets the first five fields, binput_collect the others */
     TRITONSERVER_DataType datatype;
     bool ragged;  /* its shapes may differ within a batch; the batch has all elements in a row */
     bool unrowed; /* its shape has no batch dimension, and a batch has it once: binput_bytes */
+    struct brun_vector vector; /* how its elements lie; not those of the batch dimension */
     struct binput_part *parts; /* one per item, in the run's scratch */
 };
 

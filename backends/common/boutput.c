@@ -116,7 +116,7 @@ TRITONSERVER_Error *boutput_scatter(struct brun *run, const struct boutput *outp
             continue;
         if (batches)
             share.shape[0] = item->rows;
-        if (!brun_bytes(output->datatype, share.shape, share.rank, &size))
+        if (!brun_vector_bytes(output->datatype, share.shape, share.rank, output->vector, &size))
             return berr_new(TRITONSERVER_ERROR_INTERNAL, "output '%s' has an impossible shape",
                             output->name);
         if (!item->err && output->wanted_by[i])

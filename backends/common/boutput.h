@@ -5,12 +5,13 @@
 /* The outputs of a model: which requests want them, and how they get them. */
 
 struct boutput {
-    const char *name; /* the caller sets the first four fields, boutput_select the others */
+    const char *name; /* the caller sets the first five fields, boutput_select the others */
     TRITONSERVER_DataType datatype;
-    bool served;     /* the configuration lists it */
-    bool is_state;   /* the server keeps it for the sequence; it may also be served */
-    bool *wanted_by; /* per item, in the run's scratch */
-    bool wanted;     /* by any item */
+    bool served;               /* the configuration lists it */
+    bool is_state;             /* the server keeps it for the sequence; it may also be served */
+    struct brun_vector vector; /* as of a binput */
+    bool *wanted_by;           /* per item, in the run's scratch */
+    bool wanted;               /* by any item */
 };
 
 /* The result of an output: for the whole batch, or the part of one request. */

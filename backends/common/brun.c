@@ -41,11 +41,21 @@ bool brun_any_good(const struct brun *run)
 bool brun_bytes(TRITONSERVER_DataType datatype, const int64_t *shape, size_t rank,
                 uint64_t *ret_bytes)
 {
+    return brun_vector_bytes(datatype, shape, rank, (struct brun_vector){0}, ret_bytes);
+}
+
+bool brun_vector_bytes(TRITONSERVER_DataType datatype, const int64_t *shape, size_t rank,
+                       struct brun_vector vector, uint64_t *ret_bytes)
+{
     uint32_t element = TRITONSERVER_DataTypeByteSize(datatype);
     uint64_t bytes = element ? element : 1;
-    for (size_t i = 0; i < rank; i++)
-        if (shape[i] < 0 || __builtin_mul_overflow(bytes, (uint64_t)shape[i], &bytes))
+    for (size_t i = 0; i < rank; i++) {
+        uint64_t size = (uint64_t)shape[i], group = (uint64_t)vector.count;
+        if (vector.count > 1 && i == vector.dim)
+            size = (size + group - 1) / group * group;
+        if (shape[i] < 0 || __builtin_mul_overflow(bytes, size, &bytes))
             return false;
+    }
     *ret_bytes = element ? bytes : 0;
     return true;
 }

@@ -67,5 +67,16 @@ bool brun_any_good(const struct brun *run);
 bool brun_bytes(TRITONSERVER_DataType datatype, const int64_t *shape, size_t rank,
                 uint64_t *ret_bytes);
 
+/* Of a format in which elements of a dimension lie together in groups of `count`; the last one is
+ * as large as the others. 0 or 1 = each by itself. */
+struct brun_vector {
+    size_t dim;
+    int64_t count;
+};
+
+/* brun_vector_bytes - as brun_bytes, in such a format. */
+bool brun_vector_bytes(TRITONSERVER_DataType datatype, const int64_t *shape, size_t rank,
+                       struct brun_vector vector, uint64_t *ret_bytes);
+
 /* brun_now_ns - the clock of compute_start_ns and compute_end_ns. */
 uint64_t brun_now_ns(void);

@@ -132,14 +132,22 @@ static TRITONSERVER_Error *tensorrt_check_shape(const struct check *c,
 static TRITONSERVER_Error *check_mark(const struct check *c, const char *kind,
                                       const struct trt_tensor *tensor, yyjson_val *entry)
 {
-    bool marked = yyjson_get_bool(yyjson_obj_get(entry, "is_shape_tensor"));
-    if (marked == tensor->is_shape)
-        return NULL;
-    return berr_new(
-        TRITONSERVER_ERROR_INTERNAL, "%s '%s' for model '%s' is %s", kind, tensor->name, c->model,
-        marked ? "incorrectly marked as a shape tensor in the model configuration."
-               : "a shape tensor but the model configuration doesn't mark it as a shape "
-                 "tensor.");
+    bool shape = yyjson_get_bool(yyjson_obj_get(entry, "is_shape_tensor"));
+    bool format = yyjson_get_bool(yyjson_obj_get(entry, "is_non_linear_format_io"));
+    if (shape != tensor->is_shape)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL, "%s '%s' for model '%s' is %s", kind,
+                        tensor->name, c->model,
+                        shape ? "incorrectly marked as a shape tensor in the model configuration."
+                              : "a shape tensor but the model configuration doesn't mark it as a "
+                                "shape tensor.");
+    if (format == tensor->is_linear)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                        "%s '%s' for model '%s' uses a %slinear IO format, but "
+                        "'is_non_linear_format_io' is incorrectly set to %s in the model "
+                        "configuration.",
+                        kind, tensor->name, c->model, format ? "" : "non-",
+                        format ? "true" : "false");
+    return NULL;
 }
 
 static TRITONSERVER_Error *check_entry_shape(const struct check *c, const struct trt_tensor *tensor,
@@ -208,7 +216,7 @@ static TRITONSERVER_Error *check_control(const struct check *c, const char *name
     const struct trt_tensor *tensor = &c->tensors[at];
     bool fits =
         tensor->rank == first + 1 && (tensor->dims[first] == 1 || tensor->dims[first] == -1);
-    if (!fits || tensor->is_shape)
+    if (!fits || tensor->is_shape || !tensor->is_linear)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "unexpected shape %s for control input '%s' for model %s",
                         bconfig_shape_text(tensor->dims, tensor->rank, text), name, c->model);
@@ -243,6 +251,22 @@ static TRITONSERVER_Error *tensorrt_check_sequence(const struct check *c)
     return err;
 }
 
+/* Formats of which the bytes of each request can be counted, and lie in one piece. */
+static TRITONSERVER_Error *check_format(const struct check *c, const char *kind,
+                                        const struct trt_tensor *tensor)
+{
+    const char *what = NULL;
+    if (tensor->vector == TRT_PADDED)
+        what = "one of the deep learning accelerator's own";
+    else if (c->batches && tensor->vector > 1 && tensor->vector_dim == 0)
+        what = "one that mixes the requests of a batch";
+    return what ? berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
+                           "%s '%s' for model '%s' uses a non-linear IO format that is not "
+                           "served: %s",
+                           kind, tensor->name, c->model, what)
+                : NULL;
+}
+
 /* What the plan has is served, and each of its inputs gets something. */
 static TRITONSERVER_Error *check_plan(const struct check *c)
 {
@@ -250,11 +274,9 @@ static TRITONSERVER_Error *check_plan(const struct check *c)
     for (size_t i = 0; i < c->count; i++) {
         const struct trt_tensor *tensor = &c->tensors[i];
         const char *kind = tensor->is_input ? "input" : "output";
-        if (!tensor->is_linear)
-            return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
-                            "%s '%s' for model '%s' uses a non-linear IO format, which is not "
-                            "served ('is_non_linear_format_io')",
-                            kind, tensor->name, c->model);
+        TRITONSERVER_Error *err = check_format(c, kind, tensor);
+        if (err)
+            return err;
         if (tensor->datatype == TRITONSERVER_TYPE_INVALID)
             return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
                             "%s '%s' for model '%s' has a datatype that the protocol does not have",

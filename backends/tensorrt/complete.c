@@ -95,6 +95,7 @@ static yyjson_mut_val *describe(const struct completing *c, const struct trt_ten
             : bcomplete_tensor(c->doc, tensor->name, tensor->datatype, tensor->dims, tensor->rank,
                                c->batches);
     yyjson_mut_obj_add_bool(c->doc, entry, "is_shape_tensor", tensor->is_shape);
+    yyjson_mut_obj_add_bool(c->doc, entry, "is_non_linear_format_io", !tensor->is_linear);
     return entry;
 }
 
@@ -134,6 +135,13 @@ static TRITONSERVER_Error *tensorrt_complete_entry(const struct completing *c,
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "'%s' is incorrectly specified as a shape tensor.", name);
     fill(c, entry, known, "is_shape_tensor");
+    marked = yyjson_mut_get_bool(yyjson_mut_obj_get(entry, "is_non_linear_format_io"));
+    if (marked && c->tensors[at].is_linear)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "'%s' uses a linear IO format, but 'is_non_linear_format_io' is "
+                        "incorrectly set to true in the model configuration.",
+                        name);
+    fill(c, entry, known, "is_non_linear_format_io");
     return NULL;
 }
 

@@ -19,6 +19,15 @@ struct engine {
     int32_t profile_count;
 };
 
+/* engine_bytes - the size of an input or output of this shape.
+ * returns  false if the shape has an open dimension or overflows */
+static inline bool engine_bytes(const struct trt_tensor *tensor, const int64_t *dims, size_t rank,
+                                uint64_t *ret_bytes)
+{
+    return brun_vector_bytes(tensor->datatype, dims, rank,
+                             (struct brun_vector){tensor->vector_dim, tensor->vector}, ret_bytes);
+}
+
 /* engine_take - get the engine of a GPU, and of a core of the deep learning accelerator if `dla` is
  * not TRT_NO_DLA; reads the plan if need be, and checks the configuration against it.
  * ret     given back with engine_give

@@ -4,6 +4,7 @@
 
 #include "../common/bentry.h"
 #include "../common/berr.h"
+#include "record.h"
 
 const size_t instance_size = sizeof(struct instance);
 
@@ -116,12 +117,18 @@ TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model
                                           .max_batch_size = model->max_batch_size,
                                           .rows_of = find_rows(instance->engine),
                                           .cuda = instance->cuda};
-    err = list_profiles(instance);
-    return err ? err : make_contexts(instance);
+    if (!model->options.busy)
+        err = bcuda_sleep(instance->cuda);
+    if (!err)
+        err = list_profiles(instance);
+    if (!err)
+        err = make_contexts(instance);
+    return err || !model->options.graphs ? err : record_all(instance);
 }
 
 void instance_fini(struct instance *instance)
 {
+    record_end(instance);
     TRITONSERVER_Error *err = instance->contexts ? bcuda_enter(instance->cuda) : NULL;
     for (size_t i = 0; instance->contexts && !err && i < instance->profile_count; i++)
         trt_context_free(instance->contexts[i]);
@@ -144,9 +151,14 @@ TRITONSERVER_Error *instance_room(struct instance *instance, size_t tensor, uint
                                   void **ret)
 {
     struct room *room = &instance->rooms[tensor];
+    if (room->fixed && size <= room->fixed_size) {
+        *ret = room->fixed;
+        return NULL;
+    }
     if (!room->memory || room->size < size) {
         bcuda_free(instance->cuda, room->memory);
-        *room = (struct room){0};
+        room->memory = NULL;
+        room->size = 0;
         TRITONSERVER_Error *err = bcuda_alloc(instance->cuda, size, &room->memory);
         if (err)
             return err;

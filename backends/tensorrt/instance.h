@@ -2,11 +2,20 @@
 
 #include "../common/bcuda.h"
 #include "engine.h"
+#include "graph.h"
 
-/* Memory for one input or output; it grows when an execution needs more. */
+/* Memory for one input or output. */
 struct room {
-    void *memory;
+    void *memory; /* grows when an execution needs more */
     uint64_t size;
+    void *fixed; /* where recordings have it; NULL = in none */
+    uint64_t fixed_size;
+};
+
+/* What was recorded under a profile: graph.h. */
+struct graph_set {
+    struct graph *graphs;
+    size_t count;
 };
 
 /* An instance of a model: what one execution needs in addition to the engine. */
@@ -19,6 +28,7 @@ struct instance {
     size_t profile_count; /* those that the configuration names, or the first */
     struct profile *profiles;
     struct trt_context **contexts; /* one for each profile */
+    struct graph_set *recorded;    /* one for each profile; NULL = nothing is */
     struct room *rooms;            /* one for each input and output of the engine */
 };
 

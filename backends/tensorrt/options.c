@@ -18,48 +18,48 @@ static const struct {
      "the inputs of a batch are copied one request after the other"},
 };
 
+static void warn_of(const char *whose, const char *name, const char *as_here, const char *given,
+                    const char *why)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s: '%s' is %s here, not %s: %s", whose, name, as_here, given,
+             why);
+    berr_drop(TRITONSERVER_LogMessage(TRITONSERVER_LOG_WARN, __FILE__, __LINE__, text));
+}
+
 static void warn_of_fixed(const char *whose, yyjson_val *among,
                           const char *(*find)(yyjson_val *among, const char *name))
 {
-    char text[512];
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         const char *given = find(among, fixed[i].name);
-        if (!given || strcasecmp(given, fixed[i].as_here) == 0)
-            continue;
-        snprintf(text, sizeof text, "%s: '%s' is %s here, not %s: %s", whose, fixed[i].name,
-                 fixed[i].as_here, given, fixed[i].why);
-        berr_drop(TRITONSERVER_LogMessage(TRITONSERVER_LOG_WARN, __FILE__, __LINE__, text));
+        if (given && strcasecmp(given, fixed[i].as_here) != 0)
+            warn_of(whose, fixed[i].name, fixed[i].as_here, given, fixed[i].why);
     }
 }
 
-static TRITONSERVER_Error *tensorrt_options_refuse(const char *model, const char *field,
-                                                   const char *why)
+static TRITONSERVER_Error *tensorrt_options_refuse(const char *model, const char *field)
 {
     return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
-                    "unable to load model '%s': the backend 'tensorrt' does not serve '%s'%s",
-                    model, field, why);
+                    "unable to load model '%s': the backend 'tensorrt' does not serve '%s'", model,
+                    field);
 }
 
 /* What would change results or memory if it were left out. */
 static TRITONSERVER_Error *refuse_unserved(const char *model, yyjson_val *config)
 {
-    yyjson_val *cuda = yyjson_obj_get(yyjson_obj_get(config, "optimization"), "cuda");
     const char *multi = bconfig_parameter(config, "enable_multi_device");
     yyjson_val *input;
     size_t index, count;
-    if (yyjson_get_bool(yyjson_obj_get(cuda, "graphs")))
-        return tensorrt_options_refuse(model, "optimization.cuda.graphs",
-                                       ": leave it out, executions are queued one by one");
     if (multi && (strcasecmp(multi, "true") == 0 || strcmp(multi, "1") == 0))
-        return tensorrt_options_refuse(model, "enable_multi_device", "");
+        return tensorrt_options_refuse(model, "enable_multi_device");
     if (yyjson_arr_size(yyjson_obj_get(config, "batch_input")) > 0)
-        return tensorrt_options_refuse(model, "batch_input", "");
+        return tensorrt_options_refuse(model, "batch_input");
     if (yyjson_arr_size(yyjson_obj_get(config, "batch_output")) > 0)
-        return tensorrt_options_refuse(model, "batch_output", "");
+        return tensorrt_options_refuse(model, "batch_output");
     yyjson_arr_foreach(yyjson_obj_get(config, "input"), index, count, input)
     {
         if (yyjson_get_bool(yyjson_obj_get(input, "allow_ragged_batch")))
-            return tensorrt_options_refuse(model, "allow_ragged_batch", "");
+            return tensorrt_options_refuse(model, "allow_ragged_batch");
     }
     return NULL;
 }
@@ -78,9 +78,12 @@ static TRITONSERVER_Error *read_strategy(const char *model, yyjson_val *config, 
 
 TRITONSERVER_Error *options_read(const char *model, yyjson_val *config, struct options *ret)
 {
-    const char *priority =
-        yyjson_get_str(yyjson_obj_get(yyjson_obj_get(config, "optimization"), "priority"));
-    *ret = (struct options){.priority = BCUDA_USUAL};
+    yyjson_val *optimization = yyjson_obj_get(config, "optimization");
+    yyjson_val *cuda = yyjson_obj_get(optimization, "cuda");
+    const char *priority = yyjson_get_str(yyjson_obj_get(optimization, "priority"));
+    *ret = (struct options){.priority = BCUDA_USUAL,
+                            .graphs = yyjson_get_bool(yyjson_obj_get(cuda, "graphs")),
+                            .busy = yyjson_get_bool(yyjson_obj_get(cuda, "busy_wait_events"))};
     if (priority && strcmp(priority, "PRIORITY_MAX") == 0)
         ret->priority = BCUDA_FIRST;
     else if (priority && strcmp(priority, "PRIORITY_MIN") == 0)
@@ -90,6 +93,9 @@ TRITONSERVER_Error *options_read(const char *model, yyjson_val *config, struct o
         char whose[256];
         snprintf(whose, sizeof whose, "model '%s'", model);
         warn_of_fixed(whose, config, bconfig_parameter);
+        if (yyjson_get_bool(yyjson_obj_get(cuda, "output_copy_stream")))
+            warn_of(whose, "output_copy_stream", "false", "true",
+                    "an instance copies its outputs before it executes again");
     }
     return err ? err : read_strategy(model, config, &ret->grows);
 }

@@ -8,7 +8,9 @@
 
 struct options {
     enum bcuda_priority priority; /* optimization.priority */
-    bool grows; /* execution_context_allocation_strategy ON_PROFILE_CHANGE, not STATIC */
+    bool grows;  /* execution_context_allocation_strategy ON_PROFILE_CHANGE, not STATIC */
+    bool graphs; /* optimization.cuda.graphs: executions are recorded; which, graph.h says */
+    bool busy;   /* optimization.cuda.busy_wait_events: who waits for the GPU does not sleep */
 };
 
 /* What all models share. */

@@ -1,4 +1,4 @@
-#include "instance.h"
+#include "record.h"
 
 #include <string.h>
 
@@ -13,10 +13,12 @@ struct state {
     struct instance *instance;
     const struct engine *engine;
     struct trt_context *context;
+    const struct graph *graph; /* a recording that stands for the execution; NULL = there is none */
     struct binput *inputs;
     struct profile_given *given; /* one for each input */
     struct boutput *outputs;
     void **results; /* one for each output; NULL = its shape is not known before */
+    int64_t rows;   /* of the execution: those of the batch, or more */
 };
 
 static TRITONSERVER_Error *tensorrt_run_list_tensors(struct state *state)
@@ -33,13 +35,18 @@ static TRITONSERVER_Error *tensorrt_run_list_tensors(struct state *state)
     for (size_t i = 0; i < engine->count; i++) {
         const struct trt_tensor *tensor = &engine->tensors[i];
         if (tensor->is_input)
-            state->inputs[input++] = (struct binput){
-                .name = tensor->name, .datatype = tensor->datatype, .unrowed = tensor->is_shape};
+            state->inputs[input++] =
+                (struct binput){.name = tensor->name,
+                                .datatype = tensor->datatype,
+                                .unrowed = tensor->is_shape,
+                                .vector = {tensor->vector_dim, tensor->vector}};
         else
-            state->outputs[output++] = (struct boutput){.name = tensor->name,
-                                                        .datatype = tensor->datatype,
-                                                        .served = engine->roles[i].served,
-                                                        .is_state = engine->roles[i].is_state};
+            state->outputs[output++] =
+                (struct boutput){.name = tensor->name,
+                                 .datatype = tensor->datatype,
+                                 .served = engine->roles[i].served,
+                                 .is_state = engine->roles[i].is_state,
+                                 .vector = {tensor->vector_dim, tensor->vector}};
     }
     return NULL;
 }
@@ -99,9 +106,16 @@ static TRITONSERVER_Error *choose_context(struct state *state)
     if (!err)
         err = profile_choose(instance->profiles, instance->profile_count, state->given,
                              state->engine->input_count, instance->name, &at);
-    if (!err)
-        state->context = instance->contexts[at];
-    return err;
+    if (err)
+        return err;
+    state->context = instance->contexts[at];
+    state->rows = state->run->rows;
+    if (instance->recorded)
+        state->graph = graph_choose(instance->recorded[at].graphs, instance->recorded[at].count,
+                                    state->given, state->engine->input_count);
+    if (state->graph && state->graph->rows)
+        state->rows = state->graph->rows;
+    return NULL;
 }
 
 /* The contents of an input on the GPU: where they lie, or a copy that is queued. */
@@ -170,7 +184,7 @@ static TRITONSERVER_Error *prepare_output(struct state *state, size_t tensor, vo
     uint64_t size = 0;
     TRITONSERVER_Error *err = NULL;
     size_t rank = trt_output_shape(state->context, tensor, shape);
-    if (!brun_bytes(of->datatype, shape, rank, &size))
+    if (!engine_bytes(of, shape, rank, &size))
         return of->is_shape ? berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
                                        "shape tensor '%s' has a length that only the execution "
                                        "tells, which is not served",
@@ -196,6 +210,34 @@ static TRITONSERVER_Error *tensorrt_run_prepare_outputs(struct state *state)
     return err;
 }
 
+/* Inputs go to where the recording has them, and outputs come from there. */
+static TRITONSERVER_Error *prepare_graph(struct state *state)
+{
+    size_t input = 0, output = 0;
+    TRITONSERVER_Error *err = NULL;
+    for (size_t i = 0; i < state->engine->count && !err; i++) {
+        const struct trt_tensor *of = &state->engine->tensors[i];
+        if (!of->is_input)
+            state->results[output++] =
+                of->is_shape ? state->graph->tensors[i].host : state->instance->rooms[i].fixed;
+        else if (!of->is_shape)
+            err = record_input(state->instance, state->run, i, &state->inputs[input],
+                               &state->given[input], &state->graph->most[input]);
+        input += of->is_input;
+    }
+    return err;
+}
+
+static size_t result_shape(const struct state *state, size_t tensor, int64_t *ret_shape)
+{
+    if (!state->graph)
+        return trt_found_shape(state->context, tensor, ret_shape);
+    const struct graph_tensor *known = &state->graph->tensors[tensor];
+    if (known->rank)
+        memcpy(ret_shape, known->dims, known->rank * sizeof *ret_shape);
+    return known->rank;
+}
+
 /* Each row gets the values of a shape tensor, but the one for the batch, as in the reference. */
 static TRITONSERVER_Error *write_shape_tensor(struct state *state, const struct boutput *output,
                                               const void *result, size_t count)
@@ -204,16 +246,16 @@ static TRITONSERVER_Error *write_shape_tensor(struct state *state, const struct 
     const uint32_t element = TRITONSERVER_DataTypeByteSize(output->datatype);
     const bool batches = run->place->max_batch_size > 0;
     struct profile_given found = {.name = output->name};
-    struct boutput_tensor tensor = {.rank = batches ? 2 : 1, .shape = {run->rows}};
+    struct boutput_tensor tensor = {.rank = batches ? 2 : 1, .shape = {state->rows}};
     TRITONSERVER_Error *err =
         profile_read_values(&found, output->datatype, 0, result, count * element);
     if (err)
         return err;
-    if (batches && (found.count == 0 || found.values[0] != run->rows))
+    if (batches && (found.count == 0 || found.values[0] != state->rows))
         return berr_new(TRITONSERVER_ERROR_INTERNAL,
                         "failed to retrieve the output shape values from binding '%s'",
                         output->name);
-    const size_t rows = batches ? (size_t)run->rows : 1, kept = found.count - batches;
+    const size_t rows = batches ? (size_t)state->rows : 1, kept = found.count - batches;
     char *all = scratch_take(&run->place->scratch, (rows * kept + 1) * element);
     if (!all)
         return berr_no_memory();
@@ -222,7 +264,7 @@ static TRITONSERVER_Error *write_shape_tensor(struct state *state, const struct 
                kept * element);
     tensor.shape[batches] = (int64_t)kept;
     tensor.data = all;
-    return boutput_scatter(run, output, run->rows, &tensor);
+    return boutput_scatter(run, output, state->rows, &tensor);
 }
 
 static TRITONSERVER_Error *tensorrt_run_write_output(struct state *state, size_t index,
@@ -230,7 +272,7 @@ static TRITONSERVER_Error *tensorrt_run_write_output(struct state *state, size_t
 {
     struct boutput_tensor tensor = {.on_gpu = true};
     int64_t shape[PROFILE_MOST_DIMS];
-    tensor.rank = trt_found_shape(state->context, index, shape);
+    tensor.rank = result_shape(state, index, shape);
     if (state->engine->tensors[index].is_shape)
         return write_shape_tensor(state, output, result, tensor.rank ? (size_t)shape[0] : 1);
     if (tensor.rank)
@@ -238,7 +280,7 @@ static TRITONSERVER_Error *tensorrt_run_write_output(struct state *state, size_t
     else /* the protocol has no scalars */
         tensor.shape[tensor.rank++] = 1;
     tensor.data = result ? result : state->instance->rooms[index].memory;
-    return boutput_scatter(state->run, output, state->run->rows, &tensor);
+    return boutput_scatter(state->run, output, state->rows, &tensor);
 }
 
 static TRITONSERVER_Error *tensorrt_run_write_outputs(struct state *state)
@@ -266,13 +308,14 @@ static TRITONSERVER_Error *execute(struct state *state)
     if (!err)
         err = choose_context(state);
     if (!err)
-        err = tensorrt_run_give_inputs(state);
-    if (!err)
+        err = state->graph ? prepare_graph(state) : tensorrt_run_give_inputs(state);
+    if (!err && !state->graph)
         err = tensorrt_run_prepare_outputs(state);
     if (err || !brun_any_good(run))
         return err;
     run->compute_start_ns = brun_now_ns();
-    err = trt_run(state->context, stream);
+    err = state->graph ? bcuda_replay(cuda, state->graph->recording)
+                       : trt_run(state->context, stream);
     if (!err)
         err = bcuda_wait(cuda);
     run->compute_end_ns = brun_now_ns();

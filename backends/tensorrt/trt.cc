@@ -173,6 +173,20 @@ nv::Dims dims_from(const int64_t *dims, size_t rank)
     return made;
 }
 
+/* As the first profile has it. */
+void describe_format(const nv::ICudaEngine &engine, trt_tensor &tensor)
+{
+    const nv::TensorFormat format = engine.getTensorFormat(tensor.name);
+    const int32_t dim = engine.getTensorVectorizedDim(tensor.name);
+    tensor.is_linear = format == nv::TensorFormat::kLINEAR;
+    if (format == nv::TensorFormat::kDLA_LINEAR || format == nv::TensorFormat::kDLA_HWC4) {
+        tensor.vector = TRT_PADDED;
+    } else if (!tensor.is_linear && dim >= 0) {
+        tensor.vector_dim = static_cast<size_t>(dim);
+        tensor.vector = engine.getTensorComponentsPerElement(tensor.name);
+    }
+}
+
 void describe(trt_engine &made)
 {
     for (int32_t i = 0; i < made.engine->getNbIOTensors(); i++) {
@@ -181,7 +195,7 @@ void describe(trt_engine &made)
         tensor.datatype = datatype_of(made.engine->getTensorDataType(tensor.name));
         tensor.is_input = made.engine->getTensorIOMode(tensor.name) == nv::TensorIOMode::kINPUT;
         tensor.is_shape = made.engine->isShapeInferenceIO(tensor.name);
-        tensor.is_linear = made.engine->getTensorFormat(tensor.name) == nv::TensorFormat::kLINEAR;
+        describe_format(*made.engine, tensor);
         tensor.rank = dims_to(made.engine->getTensorShape(tensor.name), tensor.dims);
         made.tensors.push_back(tensor);
     }
@@ -383,9 +397,9 @@ TRITONSERVER_Error *trt_set_input(trt_context *context, size_t tensor, const int
     const char *name = name_of(context, tensor);
     TRITONSERVER_Error *err = done(context->context->setInputShape(name, dims_from(dims, rank)),
                                    context, tensor, "the shape");
-    return err ? err
-               : done(context->context->setInputTensorAddress(name, data), context, tensor,
-                      "the address");
+    return err || !data ? err
+                        : done(context->context->setInputTensorAddress(name, data), context, tensor,
+                               "the address");
 }
 
 TRITONSERVER_Error *trt_infer_shapes(trt_context *context)

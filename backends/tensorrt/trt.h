@@ -18,7 +18,7 @@ extern "C" {
 struct trt_engine;  /* a plan in the memory of a GPU */
 struct trt_context; /* one execution at a time, under one profile */
 
-enum { TRT_NO_DLA = -1 };
+enum { TRT_NO_DLA = -1, TRT_PADDED = -1 };
 
 /* An input or output of an engine. */
 struct trt_tensor {
@@ -29,6 +29,10 @@ struct trt_tensor {
     bool is_linear; /* its elements lie in the order of its dimensions */
     size_t rank;
     int64_t dims[PROFILE_MOST_DIMS]; /* -1 = any, as its profiles allow */
+    /* If it is not linear: so many elements of that dimension lie together, the last ones with
+     * room for as many; 0 or 1 = each by itself, TRT_PADDED = rows have room of another kind. */
+    int64_t vector;
+    size_t vector_dim;
 };
 
 /* trt_open - open the library, and the plug-ins that come with it; once, before all else. */
@@ -71,7 +75,8 @@ TRITONSERVER_Error *trt_context_new(struct trt_engine *engine, int32_t profile, 
 void trt_context_free(struct trt_context *context);
 
 /* trt_set_input - give an execution an input.
- * data  aligned to TRT_ALIGN, on the GPU; of a shape tensor, on the host. Not NULL. */
+ * data  aligned to TRT_ALIGN, on the GPU; of a shape tensor, on the host. NULL = its shape alone,
+ *       for trt_infer_shapes */
 enum { TRT_ALIGN = 256 };
 TRITONSERVER_Error *trt_set_input(struct trt_context *context, size_t tensor, const int64_t *dims,
                                   size_t rank, const void *data);

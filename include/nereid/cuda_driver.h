@@ -7,8 +7,8 @@
  *   CALL(member of struct cuda_driver, symbol of the library, (its parameters))
  * with the types below. tests/cuda/standin has to define the symbol too; the linker of the tests
  * says so. tests/00_gates/test_cuda_table.py compares the rows with NVIDIA's own declarations,
- * which the package cuda-bindings brings. Symbols that end in _v2 are those that CUDA's header
- * maps the plain name to. */
+ * which the package cuda-bindings brings. Symbols that end in _v2 or WithFlags are those that
+ * CUDA's header maps the plain name to. */
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -30,6 +30,8 @@ enum cuda_result {
     CUDA_ERROR_NOT_READY = 600,
     CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
     CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
 };
 
 /* Values of CUdevice_attribute. */
@@ -40,8 +42,12 @@ enum cuda_result {
 #define CUDA_HOST_PORTABLE 1u
 /* The stream does not wait for the default stream. */
 #define CUDA_STREAM_NON_BLOCKING 1u
+/* Who waits for the event sleeps, and does not look again and again. */
+#define CUDA_EVENT_BLOCKING 1u
 /* The event has no time, which makes it cheaper. */
 #define CUDA_EVENT_NO_TIMING 2u
+/* While a stream is recorded, what would disturb that is forbidden to the recording thread alone. */
+#define CUDA_CAPTURE_THREAD 1
 /* A handle's memory is opened with access from other devices. */
 #define CUDA_IPC_LAZY_PEER_ACCESS 1u
 
@@ -51,6 +57,8 @@ typedef uint64_t cuda_address; /* a pointer into the memory of a device */
 struct cuda_context; /* of the driver */
 struct cuda_stream;
 struct cuda_event;
+struct cuda_graph;      /* what was recorded of a stream */
+struct cuda_graph_exec; /* the same, ready to be launched */
 
 struct cuda_uuid {
     char bytes[16];
@@ -99,6 +107,13 @@ struct cuda_ipc_handle {
     CALL(stream_sync, cuStreamSynchronize, (struct cuda_stream * s))                            \
     CALL(stream_wait, cuStreamWaitEvent,                                                        \
          (struct cuda_stream * s, struct cuda_event * e, unsigned flags))                       \
+    CALL(record_begin, cuStreamBeginCapture_v2, (struct cuda_stream * s, int mode))             \
+    CALL(record_end, cuStreamEndCapture, (struct cuda_stream * s, struct cuda_graph * *ret))    \
+    CALL(graph_ready, cuGraphInstantiateWithFlags,                                              \
+         (struct cuda_graph_exec * *ret, struct cuda_graph * g, unsigned long long flags))      \
+    CALL(graph_free, cuGraphDestroy, (struct cuda_graph * g))                                   \
+    CALL(graph_launch, cuGraphLaunch, (struct cuda_graph_exec * e, struct cuda_stream * s))     \
+    CALL(graph_exec_free, cuGraphExecDestroy, (struct cuda_graph_exec * e))                     \
     CALL(event_new, cuEventCreate, (struct cuda_event * *ret, unsigned flags))                  \
     CALL(event_free, cuEventDestroy_v2, (struct cuda_event * e))                                \
     CALL(event_record, cuEventRecord, (struct cuda_event * e, struct cuda_stream * s))          \

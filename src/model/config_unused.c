@@ -25,7 +25,7 @@ void config_unused(const struct Inference__ModelConfig *proto, struct strbuf *ou
     if (!o)
         return;
     name_unused(out, o->priority != 0 && !tensorrt, "optimization.priority");
-    name_unused(out, o->cuda, "optimization.cuda");
+    name_unused(out, o->cuda && !tensorrt, "optimization.cuda");
     name_unused(out, o->input_pinned_memory, "optimization.input_pinned_memory");
     name_unused(out, o->output_pinned_memory, "optimization.output_pinned_memory");
     name_unused(out, o->gather_kernel_buffer_threshold != 0,

@@ -20,6 +20,9 @@ SPELLED = {
     "CUcontext": "struct cuda_context *",
     "CUstream": "struct cuda_stream *",
     "CUevent": "struct cuda_event *",
+    "CUgraph": "struct cuda_graph *",
+    "CUgraphExec": "struct cuda_graph_exec *",
+    "CUstreamCaptureMode": "int",
     "CUuuid": "struct cuda_uuid",
     "CUipcMemHandle": "struct cuda_ipc_handle",
     "nvmlReturn_t": "int",
@@ -55,8 +58,8 @@ def spelled(kind: str) -> str:
 
 
 def declared(text: str, symbol: str) -> list[str]:
-    """Those of the plain name: a header of CUDA maps it to the symbol that ends in _v2."""
-    found = re.search(rf"^cdef CUresult {symbol.removesuffix('_v2')}\((.*?)\) except", text, re.M)
+    """Those of the plain name: a header of CUDA maps it to the symbol that ends in _v2 or WithFlags."""
+    found = re.search(rf"^cdef CUresult {symbol.removesuffix('_v2').removesuffix('WithFlags')}\((.*?)\) except", text, re.M)
     assert found, f"cuda-bindings has no {symbol}"
     return [spelled(one) for one in types(found[1])]
 
@@ -82,7 +85,9 @@ def test_values_are_nvidias() -> None:
         "CUDA_ATTRIBUTE_CAPABILITY_MINOR": int(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
         "CUDA_HOST_PORTABLE": int(bindings.CU_MEMHOSTALLOC_PORTABLE),
         "CUDA_STREAM_NON_BLOCKING": int(bindings.CUstream_flags.CU_STREAM_NON_BLOCKING),
+        "CUDA_EVENT_BLOCKING": int(bindings.CUevent_flags.CU_EVENT_BLOCKING_SYNC),
         "CUDA_EVENT_NO_TIMING": int(bindings.CUevent_flags.CU_EVENT_DISABLE_TIMING),
+        "CUDA_CAPTURE_THREAD": int(bindings.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
         "CUDA_IPC_LAZY_PEER_ACCESS": int(bindings.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
     }
 

@@ -26,8 +26,8 @@ static void each_is_named(void **state)
         {"backend: 'tensorrt' cc_model_filenames { key: '7.5' value: 'a' } "
          "optimization { priority: PRIORITY_MAX eager_batching: true }",
          "optimization.eager_batching"},
-        {"platform: 'tensorrt_plan' optimization { priority: PRIORITY_MIN cuda { } }",
-         "optimization.cuda"},
+        {"platform: 'tensorrt_plan' optimization { priority: PRIORITY_MIN cuda { graphs: true } }",
+         ""},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         Inference__ModelConfig *p = config_steps_parse(rows[i][0]);

@@ -23,9 +23,9 @@ static void assert_says(TRITONSERVER_Error *err, const char *words)
 /* The specification's model with shape tensors: input0 [ -1, -1 ], and input1 with two values, for
  * the batch and for the request. */
 static const struct trt_tensor shapes[] = {
-    {"input0", TRITONSERVER_TYPE_FP32, true, false, true, 2, {-1, -1}},
-    {"input1", TRITONSERVER_TYPE_INT32, true, true, true, 1, {2}},
-    {"output0", TRITONSERVER_TYPE_FP32, false, false, true, 2, {-1, -1}},
+    {"input0", TRITONSERVER_TYPE_FP32, true, false, true, 2, {-1, -1}, 0, 0},
+    {"input1", TRITONSERVER_TYPE_INT32, true, true, true, 1, {2}, 0, 0},
+    {"output0", TRITONSERVER_TYPE_FP32, false, false, true, 2, {-1, -1}, 0, 0},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -257,9 +257,9 @@ static void example_of_shape_tensors(void **state)
 static void open_shape_tensor(void **state)
 {
     static const struct trt_tensor open[] = {
-        {"input0", TRITONSERVER_TYPE_FP32, true, false, true, 1, {-1}},
-        {"input1", TRITONSERVER_TYPE_INT32, true, true, true, 1, {-1}},
-        {"output0", TRITONSERVER_TYPE_FP32, false, false, true, 1, {-1}},
+        {"input0", TRITONSERVER_TYPE_FP32, true, false, true, 1, {-1}, 0, 0},
+        {"input1", TRITONSERVER_TYPE_INT32, true, true, true, 1, {-1}, 0, 0},
+        {"output0", TRITONSERVER_TYPE_FP32, false, false, true, 1, {-1}, 0, 0},
     };
     struct check_role roles[SHAPES];
     (void)state;
@@ -285,7 +285,8 @@ static void marks_of_shape_tensors(void **state)
     assert_says(check_text(EXAMPLE, other, SHAPES, roles),
                 "input 'input1' for model 'm' is incorrectly marked as a shape tensor");
     memcpy(other, shapes, sizeof other);
-    other[2] = (struct trt_tensor){"output0", TRITONSERVER_TYPE_FP32, false, true, true, 1, {2}};
+    other[2] =
+        (struct trt_tensor){"output0", TRITONSERVER_TYPE_FP32, false, true, true, 1, {2}, 0, 0};
     assert_says(check_text(EXAMPLE, other, SHAPES, roles),
                 "output 'output0' for model 'm' is a shape tensor but the model configuration "
                 "doesn't mark it");
@@ -297,8 +298,8 @@ static void marks_of_shape_tensors(void **state)
     "}],\"output\":[{\"name\":\"y\",\"data_type\":\"TYPE_FP32\",\"dims\":[16]}]}"
 
 static const struct trt_tensor plain[] = {
-    {"x", TRITONSERVER_TYPE_FP32, true, false, true, 2, {-1, 16}},
-    {"y", TRITONSERVER_TYPE_FP32, false, false, true, 2, {-1, 16}},
+    {"x", TRITONSERVER_TYPE_FP32, true, false, true, 2, {-1, 16}, 0, 0},
+    {"y", TRITONSERVER_TYPE_FP32, false, false, true, 2, {-1, 16}, 0, 0},
 };
 
 static void names_types_and_shapes(void **state)
@@ -319,10 +320,6 @@ static void names_types_and_shapes(void **state)
     other[0].name = "z";
     assert_says(check_text(PLAIN("8", "TYPE_FP32", "[16]"), other, 2, roles),
                 "unexpected inference input 'x', allowed inputs are: z");
-    memcpy(other, plain, sizeof other);
-    other[1].is_linear = false;
-    assert_says(check_text(PLAIN("8", "TYPE_FP32", "[16]"), other, 2, roles),
-                "'is_non_linear_format_io'");
     assert_says(check_text("{\"max_batch_size\":8,\"output\":[]}", plain, 2, roles),
                 "the plan has an input 'x', which the configuration does not have");
 }
@@ -333,9 +330,9 @@ static void names_types_and_shapes(void **state)
 static void controls_and_states(void **state)
 {
     static const struct trt_tensor tensors[] = {
-        {"start", TRITONSERVER_TYPE_INT32, true, false, true, 2, {-1, 1}},
-        {"sum", TRITONSERVER_TYPE_FP32, true, false, true, 2, {-1, 4}},
-        {"new_sum", TRITONSERVER_TYPE_FP32, false, false, true, 2, {-1, 4}},
+        {"start", TRITONSERVER_TYPE_INT32, true, false, true, 2, {-1, 1}, 0, 0},
+        {"sum", TRITONSERVER_TYPE_FP32, true, false, true, 2, {-1, 4}, 0, 0},
+        {"new_sum", TRITONSERVER_TYPE_FP32, false, false, true, 2, {-1, 4}, 0, 0},
     };
     struct check_role roles[3];
     (void)state;
@@ -385,17 +382,21 @@ static void nothing_needs_to_be_configured(void **state)
     assert_string_equal(
         completed("{\"max_batch_size\":0}", shapes, SHAPES, 8),
         "{\"max_batch_size\":8,\"dynamic_batching\":{},\"input\":["
-        "{\"name\":\"input0\",\"data_type\":\"TYPE_FP32\",\"dims\":[-1],\"is_shape_tensor\":false},"
-        "{\"name\":\"input1\",\"data_type\":\"TYPE_INT32\",\"dims\":[1],\"is_shape_tensor\":true}],"
+        "{\"name\":\"input0\",\"data_type\":\"TYPE_FP32\",\"dims\":[-1],\"is_shape_tensor\":false,"
+        "\"is_non_linear_format_io\":false},"
+        "{\"name\":\"input1\",\"data_type\":\"TYPE_INT32\",\"dims\":[1],\"is_shape_tensor\":true,"
+        "\"is_non_linear_format_io\":false}],"
         "\"output\":[{\"name\":\"output0\",\"data_type\":\"TYPE_FP32\",\"dims\":[-1],"
-        "\"is_shape_tensor\":false}]}");
+        "\"is_shape_tensor\":false,\"is_non_linear_format_io\":false}]}");
     assert_string_equal(
         completed("{\"max_batch_size\":0}", shapes, SHAPES, 0),
         "{\"max_batch_size\":0,\"input\":["
         "{\"name\":\"input0\",\"data_type\":\"TYPE_FP32\",\"dims\":[-1,-1],\"is_shape_tensor\":"
-        "false},{\"name\":\"input1\",\"data_type\":\"TYPE_INT32\",\"dims\":[2],\"is_shape_tensor\":"
-        "true}],\"output\":[{\"name\":\"output0\",\"data_type\":\"TYPE_FP32\",\"dims\":[-1,-1],"
-        "\"is_shape_tensor\":false}]}");
+        "false,\"is_non_linear_format_io\":false},{\"name\":\"input1\",\"data_type\":\"TYPE_"
+        "INT32\",\"dims\":[2],\"is_shape_tensor\":"
+        "true,\"is_non_linear_format_io\":false}],\"output\":[{\"name\":\"output0\",\"data_type\":"
+        "\"TYPE_FP32\",\"dims\":[-1,-1],"
+        "\"is_shape_tensor\":false,\"is_non_linear_format_io\":false}]}");
 }
 
 static void what_is_given_stays(void **state)
@@ -405,8 +406,10 @@ static void what_is_given_stays(void **state)
         completed("{\"max_batch_size\":4,\"input\":[{\"name\":\"x\",\"dims\":[-1]}]}", plain, 2, 8),
         "{\"max_batch_size\":4,\"input\":[{\"name\":\"x\",\"dims\":[-1],\"data_type\":\"TYPE_"
         "FP32\","
-        "\"is_shape_tensor\":false}],\"dynamic_batching\":{},\"output\":[{\"name\":\"y\",\"data_"
-        "type\":\"TYPE_FP32\",\"dims\":[16],\"is_shape_tensor\":false}]}");
+        "\"is_shape_tensor\":false,\"is_non_linear_format_io\":false}],\"dynamic_batching\":{},"
+        "\"output\":[{\"name\":\"y\",\"data_"
+        "type\":\"TYPE_FP32\",\"dims\":[16],\"is_shape_tensor\":false,\"is_non_linear_format_io\":"
+        "false}]}");
     /* Shapes with as many dimensions as the plan's say that it does not batch. */
     assert_non_null(
         strstr(completed("{\"max_batch_size\":0,\"input\":[{\"name\":\"x\",\"dims\":[4,16]}]}",
@@ -432,6 +435,50 @@ static void what_contradicts_the_plan(void **state)
     assert_non_null(strstr(
         completed("{\"max_batch_size\":0,\"input\":[{\"name\":\"x\",\"dims\":[16]}]}", plain, 2, 0),
         "hints for dynamic batching but the underlying engine doesn't support batching."));
+}
+
+#define FORMATTED(batch, marked)                                                \
+    "{\"max_batch_size\":" batch                                                \
+    ",\"input\":[{\"name\":\"x\",\"data_type\":\"TYPE_INT8\",\"dims\":[3,2,2]," \
+    "\"is_non_linear_format_io\":" marked                                       \
+    "}],\"output\":[{\"name\":\"y\",\"data_type\":\"TYPE_INT8\",\"dims\":[3,2,2]}]}"
+
+/* A format that is not linear has to be marked, and one that is must not be; those whose bytes
+ * cannot be counted for each request are named. */
+static void formats(void **state)
+{
+    static const struct trt_tensor tensors[] = {
+        {"x", TRITONSERVER_TYPE_INT8, true, false, false, 4, {-1, 3, 2, 2}, 4, 1},
+        {"y", TRITONSERVER_TYPE_INT8, false, false, true, 4, {-1, 3, 2, 2}, 0, 0},
+    };
+    struct trt_tensor other[2];
+    struct check_role roles[2];
+    (void)state;
+    assert_null(check_text(FORMATTED("8", "true"), tensors, 2, roles));
+    assert_says(check_text(FORMATTED("8", "false"), tensors, 2, roles),
+                "input 'x' for model 'm' uses a non-linear IO format, but "
+                "'is_non_linear_format_io' is incorrectly set to false");
+    memcpy(other, tensors, sizeof other);
+    other[0].is_linear = true;
+    assert_says(check_text(FORMATTED("8", "true"), other, 2, roles),
+                "input 'x' for model 'm' uses a linear IO format, but 'is_non_linear_format_io' "
+                "is incorrectly set to true");
+    memcpy(other, tensors, sizeof other);
+    other[0].vector = TRT_PADDED;
+    assert_says(check_text(FORMATTED("8", "true"), other, 2, roles),
+                "not served: one of the deep learning accelerator's own");
+    memcpy(other, tensors, sizeof other);
+    other[0].vector_dim = 0;
+    assert_says(check_text(FORMATTED("8", "true"), other, 2, roles),
+                "not served: one that mixes the requests of a batch");
+    assert_non_null(strstr(completed("{\"max_batch_size\":0}", tensors, 2, 8),
+                           "\"dims\":[3,2,2],\"is_shape_tensor\":false,"
+                           "\"is_non_linear_format_io\":true}"));
+    assert_non_null(strstr(completed("{\"max_batch_size\":0,\"output\":[{\"name\":\"y\","
+                                     "\"is_non_linear_format_io\":true}]}",
+                                     tensors, 2, 8),
+                           "'y' uses a linear IO format, but 'is_non_linear_format_io' is "
+                           "incorrectly set to true"));
 }
 
 static TRITONSERVER_Error *read_options(const char *text, struct options *ret)
@@ -460,14 +507,27 @@ static void priorities(void **state)
     assert_int_equal(options.priority, BCUDA_USUAL);
 }
 
-/* refuses PB-61: CUDA graphs, and what else is not served, by name. */
+/* reads PB-61: CUDA graphs are recorded only if they are asked for. */
+static void settings_of_cuda(void **state)
+{
+    struct options options;
+    (void)state;
+    assert_null(read_options("{}", &options));
+    assert_false(options.graphs || options.busy);
+    assert_null(read_options("{\"optimization\":{\"cuda\":{\"graphs\":false}}}", &options));
+    assert_false(options.graphs || options.busy);
+    assert_null(read_options("{\"optimization\":{\"cuda\":{\"graphs\":true}}}", &options));
+    assert_true(options.graphs && !options.busy);
+    assert_null(
+        read_options("{\"optimization\":{\"cuda\":{\"busy_wait_events\":true}}}", &options));
+    assert_true(!options.graphs && options.busy);
+}
+
+/* By name. */
 static void what_is_not_served(void **state)
 {
     struct options options;
     (void)state;
-    assert_says(read_options("{\"optimization\":{\"cuda\":{\"graphs\":true}}}", &options),
-                "'optimization.cuda.graphs'");
-    assert_null(read_options("{\"optimization\":{\"cuda\":{\"graphs\":false}}}", &options));
     assert_says(read_options("{\"batch_input\":[{}]}", &options), "'batch_input'");
     assert_says(read_options("{\"batch_output\":[{}]}", &options), "'batch_output'");
     assert_says(read_options("{\"input\":[{\"allow_ragged_batch\":true}]}", &options),
@@ -561,6 +621,10 @@ static void what_changes_nothing_is_said(void **state)
                              &options));
     assert_int_equal(logged_lines(), 3);
     assert_non_null(strstr(logged, "model 'm': 'coalesce-request-input' is false here"));
+    assert_null(
+        read_options("{\"optimization\":{\"cuda\":{\"output_copy_stream\":true}}}", &options));
+    assert_int_equal(logged_lines(), 4);
+    assert_non_null(strstr(logged, "model 'm': 'output_copy_stream' is false here, not true"));
 }
 
 int main(void)
@@ -582,7 +646,9 @@ int main(void)
         cmocka_unit_test(nothing_needs_to_be_configured),
         cmocka_unit_test(what_is_given_stays),
         cmocka_unit_test(what_contradicts_the_plan),
+        cmocka_unit_test(formats),
         cmocka_unit_test(priorities),
+        cmocka_unit_test(settings_of_cuda),
         cmocka_unit_test(what_is_not_served),
         cmocka_unit_test(strategies),
         cmocka_unit_test(settings_of_the_command_line),

@@ -11,3 +11,6 @@ if paths.BUILD != paths.RELEASE:
     os.environ["ASAN_OPTIONS"] = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "intercept_tls_get_addr=0"]))
     leaks = f"suppressions={Path(__file__).with_name('leaks.supp')}:print_suppressions=0"
     os.environ["LSAN_OPTIONS"] = ":".join(filter(None, [os.environ.get("LSAN_OPTIONS"), leaks]))
+
+# Its tests are run by hand, with TensorRT's headers.
+collect_ignore = [] if (paths.BUILD / "backends" / "tensorrt").exists() else ["test_tensorrt_on_gpus.py"]

@@ -14,8 +14,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define STANDIN_NAME(member, symbol, parameters) #symbol,
 static const char *const names[STANDIN_CALLS] = {CUDA_DRIVER_CALLS(STANDIN_NAME)};
-static const char *const kinds[STANDIN_KINDS] = {"memory",  "host", "stream", "event",
-                                                 "context", "ipc",  "pushed"};
+static const char *const kinds[STANDIN_KINDS] = {"memory", "host",    "stream", "event",
+                                                 "graph",  "context", "ipc",    "pushed"};
 
 static long calls[STANDIN_CALLS];
 static long live[STANDIN_KINDS];

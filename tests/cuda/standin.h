@@ -33,6 +33,7 @@ enum standin_kind {
     STANDIN_HOST,
     STANDIN_STREAM,
     STANDIN_EVENT,
+    STANDIN_GRAPH, /* and those that are ready to be launched */
     STANDIN_CONTEXT,
     STANDIN_IPC,
     STANDIN_PUSHED, /* contexts, on any thread */
@@ -53,6 +54,10 @@ __attribute__((format(printf, 2, 3))) int standin_wrong(int result, const char *
 
 /* standin_ready - 0 if cuInit was called. */
 int standin_ready(void);
+
+/* standin_recording - what disturbs a recording of this thread was called: the recording is spoilt.
+ * Returns 0 if there is none, else the result of the call. */
+int standin_recording(void);
 
 /* Devices: standin_device.c. */
 struct standin_device {
@@ -87,7 +92,7 @@ void standin_block_use(struct standin_block *b, int change);
 
 /* What C tests call, found with dlsym.
  * nereid_standin_plan - as NEREID_CUDA_FAIL, from now on; counts of calls begin again.
- * nereid_standin_count - how many of a kind live ("memory", "host", "stream", "event", "context",
- *                        "ipc", "pushed"), or "wrong": what was done wrong; or calls of a symbol. */
+ * nereid_standin_count - how many of a kind live ("memory", "host", "stream", "event", "graph",
+ *                        "context", "ipc", "pushed"), or "wrong": what was done wrong; or calls of a symbol. */
 __attribute__((visibility("default"))) void nereid_standin_plan(const char *plan);
 __attribute__((visibility("default"))) long nereid_standin_count(const char *what);

@@ -124,6 +124,9 @@ int cuMemAlloc_v2(cuda_address *ret, size_t bytes)
     int rc = standin_begin(STANDIN_cuMemAlloc_v2);
     if (rc)
         return rc;
+    rc = standin_recording();
+    if (rc)
+        return standin_end(rc);
     struct standin_device *d = standin_current(&rc);
     if (!d || !bytes)
         return standin_end(d ? CUDA_ERROR_INVALID_VALUE : rc);
@@ -145,6 +148,9 @@ int cuMemFree_v2(cuda_address a)
     int rc = standin_begin(STANDIN_cuMemFree_v2);
     if (rc)
         return rc;
+    rc = standin_recording();
+    if (rc)
+        return standin_end(rc);
     struct standin_device *d = standin_current(&rc);
     struct standin_block *b = block_at(a);
     if (!d)
@@ -177,6 +183,9 @@ int cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
     int rc = standin_begin(STANDIN_cuMemHostAlloc);
     if (rc)
         return rc;
+    rc = standin_recording();
+    if (rc)
+        return standin_end(rc);
     (void)flags;
     if (!standin_current(&rc) || !bytes)
         return standin_end(rc ? rc : CUDA_ERROR_INVALID_VALUE);
@@ -197,6 +206,9 @@ int cuMemFreeHost(void *p)
     int rc = standin_begin(STANDIN_cuMemFreeHost);
     if (rc)
         return rc;
+    rc = standin_recording();
+    if (rc)
+        return standin_end(rc);
     struct pinned **at = &pinned;
     while (*at && (*at)->p != p)
         at = &(*at)->next;

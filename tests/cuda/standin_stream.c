@@ -1,5 +1,6 @@
-/* Streams and events. What is queued is done when somebody waits for it, and not before. */
-#include "standin.h"
+/* Streams and events. What is queued is done when somebody waits for it, and not before; while a
+ * stream is recorded, it goes to a graph: standin_graph.c. */
+#include "standin_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,26 +9,6 @@
 #define EVENT_MAGIC  0x4556454eu
 
 #define HIGHEST_PRIORITY (-5)
-
-/* One thing that a stream was told to do: a copy, a fill, or to wait for an event. */
-struct operation {
-    struct operation *next;
-    void *to;
-    const void *from; /* NULL = fill */
-    size_t bytes;
-    unsigned char value;
-    struct standin_block *blocks[2]; /* that it uses */
-    struct cuda_stream *after;       /* NULL = waits for nothing */
-    unsigned long mark;
-};
-
-struct cuda_stream {
-    unsigned magic;
-    struct cuda_stream *next;
-    struct standin_device *device;
-    struct operation *first, **last;
-    unsigned long queued, done; /* operations */
-};
 
 /* Marks how far a stream was when it was recorded. */
 struct cuda_event {
@@ -42,10 +23,10 @@ static struct cuda_stream defaults[STANDIN_DEVICES];
 static void run_until(struct cuda_stream *s, unsigned long mark)
 {
     while (s->first && s->done < mark) {
-        struct operation *o = s->first;
+        struct standin_operation *o = s->first;
         if (o->after)
             run_until(o->after, o->mark);
-        else if (o->from)
+        else if (!o->is_fill)
             memmove(o->to, o->from, o->bytes);
         else
             memset(o->to, o->value, o->bytes);
@@ -59,8 +40,7 @@ static void run_until(struct cuda_stream *s, unsigned long mark)
     }
 }
 
-/* The stream behind a handle; NULL, with *ret_result set, if it is none. */
-static struct cuda_stream *stream_of(struct cuda_stream *handle, int *ret_result)
+struct cuda_stream *standin_stream_of(struct cuda_stream *handle, int *ret_result)
 {
     struct standin_device *d = standin_current(ret_result);
     if (!d)
@@ -74,9 +54,11 @@ static struct cuda_stream *stream_of(struct cuda_stream *handle, int *ret_result
     return NULL;
 }
 
-static void enqueue(struct cuda_stream *s, const struct operation *o)
+void standin_enqueue(struct cuda_stream *s, const struct standin_operation *o)
 {
-    struct operation *copy = malloc(sizeof(*copy));
+    if (standin_graph_takes(s, o))
+        return;
+    struct standin_operation *copy = malloc(sizeof(*copy));
     *copy = *o;
     copy->next = NULL;
     standin_block_use(o->blocks[0], 1);
@@ -84,6 +66,15 @@ static void enqueue(struct cuda_stream *s, const struct operation *o)
     *s->last = copy;
     s->last = &copy->next;
     s->queued++;
+}
+
+int standin_resolve_both(struct standin_operation *o)
+{
+    o->to = standin_resolve(o->to_address, o->bytes, &o->blocks[0]);
+    if (!o->is_fill)
+        o->from = standin_resolve(o->from_address, o->bytes, &o->blocks[1]);
+    bool good = o->to && (o->is_fill ? o->blocks[0] != NULL : o->from != NULL);
+    return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* Under the lock. Priorities change nothing: what is queued is done when somebody waits. */
@@ -129,7 +120,7 @@ int cuStreamDestroy_v2(struct cuda_stream *handle)
     int rc = standin_begin(STANDIN_cuStreamDestroy_v2);
     if (rc)
         return rc;
-    struct cuda_stream *s = handle ? stream_of(handle, &rc) : NULL;
+    struct cuda_stream *s = handle ? standin_stream_of(handle, &rc) : NULL;
     if (!s)
         return standin_end(rc ? rc : CUDA_ERROR_INVALID_HANDLE);
     run_until(s, s->queued);
@@ -148,7 +139,10 @@ int cuStreamSynchronize(struct cuda_stream *handle)
     int rc = standin_begin(STANDIN_cuStreamSynchronize);
     if (rc)
         return rc;
-    struct cuda_stream *s = stream_of(handle, &rc);
+    rc = standin_recording();
+    if (rc)
+        return standin_end(rc);
+    struct cuda_stream *s = standin_stream_of(handle, &rc);
     if (s)
         run_until(s, s->queued);
     return standin_end(rc);
@@ -159,6 +153,9 @@ int cuCtxSynchronize(void)
     int rc = standin_begin(STANDIN_cuCtxSynchronize);
     if (rc)
         return rc;
+    rc = standin_recording();
+    if (rc)
+        return standin_end(rc);
     struct standin_device *d = standin_current(&rc);
     if (!d)
         return standin_end(rc);
@@ -175,11 +172,11 @@ int cuStreamWaitEvent(struct cuda_stream *handle, struct cuda_event *e, unsigned
     if (rc)
         return rc;
     (void)flags;
-    struct cuda_stream *s = stream_of(handle, &rc);
+    struct cuda_stream *s = standin_stream_of(handle, &rc);
     if (s && e->magic != EVENT_MAGIC)
         rc = standin_wrong(CUDA_ERROR_INVALID_HANDLE, "an event that is none");
     else if (s && e->stream && e->stream != s)
-        enqueue(s, &(struct operation){.after = e->stream, .mark = e->mark});
+        standin_enqueue(s, &(struct standin_operation){.after = e->stream, .mark = e->mark});
     return standin_end(rc);
 }
 
@@ -188,16 +185,14 @@ int cuMemcpyAsync(cuda_address to, cuda_address from, size_t bytes, struct cuda_
     int rc = standin_begin(STANDIN_cuMemcpyAsync);
     if (rc)
         return rc;
-    struct cuda_stream *s = stream_of(handle, &rc);
+    struct cuda_stream *s = standin_stream_of(handle, &rc);
     if (!s)
         return standin_end(rc);
-    struct operation o = {.bytes = bytes};
-    o.to = standin_resolve(to, bytes, &o.blocks[0]);
-    o.from = standin_resolve(from, bytes, &o.blocks[1]);
-    if (!o.to || !o.from)
-        return standin_end(CUDA_ERROR_INVALID_VALUE);
-    enqueue(s, &o);
-    return standin_end(CUDA_SUCCESS);
+    struct standin_operation o = {.to_address = to, .from_address = from, .bytes = bytes};
+    rc = standin_resolve_both(&o);
+    if (!rc)
+        standin_enqueue(s, &o);
+    return standin_end(rc);
 }
 
 /* Has ended when it returns, whatever comes of it. */
@@ -206,6 +201,9 @@ int cuMemcpyDtoH_v2(void *to, cuda_address from, size_t bytes)
     int rc = standin_begin(STANDIN_cuMemcpyDtoH_v2);
     if (rc)
         return rc;
+    rc = standin_recording();
+    if (rc)
+        return standin_end(rc);
     struct standin_block *block;
     const void *source = standin_current(&rc) ? standin_resolve(from, bytes, &block) : NULL;
     if (!source || !block)
@@ -219,15 +217,15 @@ int cuMemsetD8Async(cuda_address to, unsigned char value, size_t bytes, struct c
     int rc = standin_begin(STANDIN_cuMemsetD8Async);
     if (rc)
         return rc;
-    struct cuda_stream *s = stream_of(handle, &rc);
+    struct cuda_stream *s = standin_stream_of(handle, &rc);
     if (!s)
         return standin_end(rc);
-    struct operation o = {.bytes = bytes, .value = value};
-    o.to = standin_resolve(to, bytes, &o.blocks[0]);
-    if (!o.to || !o.blocks[0])
-        return standin_end(CUDA_ERROR_INVALID_VALUE);
-    enqueue(s, &o);
-    return standin_end(CUDA_SUCCESS);
+    struct standin_operation o = {
+        .is_fill = true, .to_address = to, .bytes = bytes, .value = value};
+    rc = standin_resolve_both(&o);
+    if (!rc)
+        standin_enqueue(s, &o);
+    return standin_end(rc);
 }
 
 int cuEventCreate(struct cuda_event **ret, unsigned flags)
@@ -271,7 +269,7 @@ int cuEventRecord(struct cuda_event *e, struct cuda_stream *handle)
     int rc = standin_begin(STANDIN_cuEventRecord);
     if (rc)
         return rc;
-    struct cuda_stream *s = stream_of(handle, &rc);
+    struct cuda_stream *s = standin_stream_of(handle, &rc);
     rc = s ? event_check(e) : rc;
     if (!rc) {
         e->stream = s;
@@ -285,6 +283,9 @@ int cuEventSynchronize(struct cuda_event *e)
     int rc = standin_begin(STANDIN_cuEventSynchronize);
     if (rc)
         return rc;
+    rc = standin_recording();
+    if (rc)
+        return standin_end(rc);
     rc = event_check(e);
     if (!rc && e->stream)
         run_until(e->stream, e->mark);
