@@ -50,7 +50,7 @@ TRITONSERVER_Error *bcuda_copy(struct bcuda *c, void *to, const void *from, uint
 TRITONSERVER_Error *bcuda_clear(struct bcuda *c, void *to, uint64_t size);
 TRITONSERVER_Error *bcuda_stage(struct bcuda *c, uint64_t size, void **ret);
 
-/* bcuda_record - what is queued from now on is not done: it is recorded, until bcuda_recorded. Until
+/* bcuda_record - what is queued from now on is not done: it is recorded, until bcuda_recorded. Till
  *                then the thread does nothing but queue; it has entered the context.
  * bcuda_recorded - after each bcuda_record, whatever came of it.
  * bcuda_replay - queue what was recorded, with the addresses that it had.
@@ -70,7 +70,7 @@ TRITONSERVER_Error *bcuda_pass(struct bcuda *c, void *to, const void *from, uint
 
 /* bcuda_wait - wait for everything that was queued; what was staged is given back. Where it fails,
  *              nothing that was queued was done for certain.
- * bcuda_sleep - waits sleep from now on until it is closed; else the driver may look again and again.
+ * bcuda_sleep - until it is closed, waits sleep; else the driver may look again and again.
  * bcuda_settle - for the last time before answers are sent: errors also if an earlier wait failed
  *                since the last bcuda_settle. */
 TRITONSERVER_Error *bcuda_wait(struct bcuda *c);

@@ -45,7 +45,7 @@ static TRITONSERVER_Error *list_usual(yyjson_val *config, int64_t max_batch_size
     return NULL;
 }
 
-static TRITONSERVER_Error *check_rows(const struct graph_spec *spec, int64_t max_batch_size)
+static TRITONSERVER_Error *graph_check_rows(const struct graph_spec *spec, int64_t max_batch_size)
 {
     const int64_t least = max_batch_size > 0 ? 1 : 0;
     const int64_t rows[] = {spec->rows, spec->least_rows};
@@ -107,7 +107,7 @@ static TRITONSERVER_Error *read_spec(yyjson_val *entry, int64_t max_batch_size,
         ret->inputs = NULL;
     ret->least_rows = bound ? bconfig_int(yyjson_obj_get(bound, "batch_size"), 0) : ret->rows;
     ret->least_inputs = bound ? yyjson_obj_get(bound, "input") : ret->inputs;
-    TRITONSERVER_Error *err = check_rows(ret, max_batch_size);
+    TRITONSERVER_Error *err = graph_check_rows(ret, max_batch_size);
     yyjson_obj_foreach(ret->inputs, index, count, name, shape)
     {
         if (!err)
@@ -185,10 +185,10 @@ static TRITONSERVER_Error *check_bounds(const struct profile_given *most,
     return NULL;
 }
 
-static TRITONSERVER_Error *fill_input(const struct graph_spec *spec,
-                                      const struct profile_limits *limits,
-                                      const struct trt_tensor *tensor, struct profile_given *most,
-                                      struct profile_given *least)
+static TRITONSERVER_Error *graph_fill_input(const struct graph_spec *spec,
+                                            const struct profile_limits *limits,
+                                            const struct trt_tensor *tensor,
+                                            struct profile_given *most, struct profile_given *least)
 {
     yyjson_val *shape = yyjson_obj_get(spec->inputs, tensor->name);
     if (spec->inputs && !shape)
@@ -216,8 +216,8 @@ TRITONSERVER_Error *graph_init(const struct graph_spec *spec, const struct profi
     for (size_t i = 0; i < count && !err; i++) {
         if (!tensors[i].is_input)
             continue;
-        err = fill_input(spec, &profile->limits[input], &tensors[i], &ret->most[input],
-                         &ret->least[input]);
+        err = graph_fill_input(spec, &profile->limits[input], &tensors[i], &ret->most[input],
+                               &ret->least[input]);
         input++;
     }
     if (!err)

@@ -8,8 +8,8 @@
 /* A step towards a recording. */
 typedef TRITONSERVER_Error *step_fn(struct instance *instance, size_t profile, struct graph *graph);
 
-static void tell(const struct instance *instance, size_t profile, const struct graph *graph,
-                 TRITONSERVER_Error *err)
+static void record_tell(const struct instance *instance, size_t profile, const struct graph *graph,
+                        TRITONSERVER_Error *err)
 {
     char what[256];
     snprintf(what, sizeof what, "'%s' has no CUDA graph for batch size %lld in profile %s",
@@ -32,7 +32,7 @@ static void add_graph(struct instance *instance, size_t profile, const struct gr
                    instance->engine->count, instance->name, graph);
     bool known = false;
     if (err)
-        tell(instance, profile, &(struct graph){.rows = spec->rows}, err);
+        record_tell(instance, profile, &(struct graph){.rows = spec->rows}, err);
     for (size_t i = 0; i < set->count && !err; i++)
         known = known || graph_same(&set->graphs[i], graph, instance->engine->input_count);
     if (known)
@@ -71,7 +71,7 @@ static void each_graph(struct instance *instance, step_fn *step)
         for (size_t i = 0; i < set->count; i++) {
             TRITONSERVER_Error *err = step(instance, p, &set->graphs[i]);
             if (err) {
-                tell(instance, p, &set->graphs[i], err);
+                record_tell(instance, p, &set->graphs[i], err);
                 drop(instance, &set->graphs[i]);
             } else {
                 set->graphs[kept++] = set->graphs[i];
@@ -81,9 +81,9 @@ static void each_graph(struct instance *instance, step_fn *step)
     }
 }
 
-static TRITONSERVER_Error *give_input(struct instance *instance, struct trt_context *context,
-                                      struct graph *graph, size_t tensor,
-                                      const struct profile_given *given)
+static TRITONSERVER_Error *record_give_input(struct instance *instance, struct trt_context *context,
+                                             struct graph *graph, size_t tensor,
+                                             const struct profile_given *given)
 {
     const struct trt_tensor *of = &instance->engine->tensors[tensor];
     struct graph_tensor *kept = &graph->tensors[tensor];
@@ -98,15 +98,15 @@ static TRITONSERVER_Error *give_input(struct instance *instance, struct trt_cont
     return trt_set_input(context, tensor, given->dims, given->rank, kept->host);
 }
 
-static TRITONSERVER_Error *give_inputs(struct instance *instance, size_t profile,
-                                       struct graph *graph)
+static TRITONSERVER_Error *record_give_inputs(struct instance *instance, size_t profile,
+                                              struct graph *graph)
 {
     size_t input = 0;
     TRITONSERVER_Error *err = NULL;
     for (size_t i = 0; i < instance->engine->count && !err; i++)
         if (instance->engine->tensors[i].is_input)
-            err =
-                give_input(instance, instance->contexts[profile], graph, i, &graph->most[input++]);
+            err = record_give_input(instance, instance->contexts[profile], graph, i,
+                                    &graph->most[input++]);
     return err ? err : trt_infer_shapes(instance->contexts[profile]);
 }
 
@@ -128,7 +128,7 @@ static TRITONSERVER_Error *measure(struct instance *instance, size_t profile, st
 {
     const struct engine *engine = instance->engine;
     size_t input = 0;
-    TRITONSERVER_Error *err = give_inputs(instance, profile, graph);
+    TRITONSERVER_Error *err = record_give_inputs(instance, profile, graph);
     for (size_t i = 0; i < engine->count && !err; i++) {
         const struct trt_tensor *of = &engine->tensors[i];
         struct room *room = &instance->rooms[i];
@@ -189,7 +189,7 @@ static TRITONSERVER_Error *record_run(struct instance *instance, struct trt_cont
 static TRITONSERVER_Error *record(struct instance *instance, size_t profile, struct graph *graph)
 {
     struct trt_context *context = instance->contexts[profile];
-    TRITONSERVER_Error *err = give_inputs(instance, profile, graph);
+    TRITONSERVER_Error *err = record_give_inputs(instance, profile, graph);
     for (size_t i = 0; i < instance->engine->count && !err; i++) {
         const struct trt_tensor *of = &instance->engine->tensors[i];
         if (!of->is_input)
@@ -253,8 +253,9 @@ void record_end(struct instance *instance)
 }
 
 /* Each piece to where it lies in the larger shape. */
-static TRITONSERVER_Error *spread(struct bcuda *cuda, char *to, const char *from, uint64_t element,
-                                  const struct profile_given *given, const int64_t *large)
+static TRITONSERVER_Error *record_spread(struct bcuda *cuda, char *to, const char *from,
+                                         uint64_t element, const struct profile_given *given,
+                                         const int64_t *large)
 {
     int64_t elements;
     const int64_t pieces = graph_block(given->dims, large, given->rank, &elements);
@@ -294,6 +295,6 @@ TRITONSERVER_Error *record_input(struct instance *instance, struct brun *run, si
     if (!err && whole)
         err = bcuda_clear(instance->cuda, to, whole);
     return err ? err
-               : spread(instance->cuda, to, from, TRITONSERVER_DataTypeByteSize(of->datatype),
-                        given, recorded->dims);
+               : record_spread(instance->cuda, to, from,
+                               TRITONSERVER_DataTypeByteSize(of->datatype), given, recorded->dims);
 }

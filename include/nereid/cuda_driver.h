@@ -46,7 +46,7 @@ enum cuda_result {
 #define CUDA_EVENT_BLOCKING 1u
 /* The event has no time, which makes it cheaper. */
 #define CUDA_EVENT_NO_TIMING 2u
-/* While a stream is recorded, what would disturb that is forbidden to the recording thread alone. */
+/* While a stream is recorded, what disturbs that is forbidden to the recording thread alone. */
 #define CUDA_CAPTURE_THREAD 1
 /* A handle's memory is opened with access from other devices. */
 #define CUDA_IPC_LAZY_PEER_ACCESS 1u

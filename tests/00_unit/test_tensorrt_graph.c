@@ -165,7 +165,7 @@ static void best_shapes(void **state)
     end(graphs, count);
 }
 
-/* PB-61: a batch of exactly this shape, or of one between the bounds; of several the smallest. */
+/* reads PB-61: a batch of exactly this shape, or of one between the bounds; of several the smallest. */
 static void bounds(void **state)
 {
     static const struct {

@@ -89,7 +89,7 @@ class Place:
         (folder / "1" / "model.plan").write_text(plan)
 
     def server(self, **options: str) -> Nereid:
-        return Nereid(self.repository.path, options, env=self.env)
+        return Nereid(self.repository.path, {**options}, env=self.env)
 
     def told(self) -> list[str]:
         return self._report.read_text().splitlines() if self._report.exists() else []
