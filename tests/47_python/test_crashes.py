@@ -168,6 +168,12 @@ def test_processes_that_a_model_forks_can_be_ended(asker: Asker) -> None:
         assert [asker.told("careless", ask) for ask in ("pool", "end", "pool")] == [pid] * 3
 
 
+def test_processes_that_a_model_forks_cannot_ask(asker: Asker) -> None:
+    """They are told so, whatever other threads did when they were forked: none waits for what only those could give."""
+    with loaded(asker, "careless") as pid:
+        assert asker.told("careless", "ask in children") == pid
+
+
 def test_a_model_that_executes_another_program(server: Server, asker: Asker) -> None:
     """It has no limit of time: the server sees that its process is another program."""
     with loaded(asker, "breaks") as pid:

@@ -62,9 +62,23 @@ static void *channel_watch(void *started)
     return NULL;
 }
 
+/* No other thread holds a lock when a model forks: in the child nobody would ever let go of it. */
+static void channel_hold(void)
+{
+    pthread_mutex_lock(&channel.lock);
+    pthread_mutex_lock(&channel.sending);
+}
+
+static void channel_let(void)
+{
+    pthread_mutex_unlock(&channel.sending);
+    pthread_mutex_unlock(&channel.lock);
+}
+
 static void channel_in_child(void)
 {
     atomic_store(&channel.closed, true);
+    channel_let();
 }
 
 /* The bell gets a number that nothing else will get once the model has closed it. */
@@ -92,7 +106,7 @@ bool channel_open(int memory, int life, int bell)
     channel.life = life;
     channel.model.last = &channel.model.first;
     link_open(base, channel_aside(bell), &channel.down, &channel.up);
-    pthread_atfork(NULL, NULL, channel_in_child);
+    pthread_atfork(channel_hold, channel_let, channel_in_child);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -11,6 +11,7 @@ import triton_python_backend_utils as pb_utils
 
 
 FORKED = 100  # some of them get their signal at each place that they pass on their way
+ASKING = 400  # some of them are forked while another thread holds what is asked with
 
 
 class Unsayable(Exception):
@@ -34,6 +35,34 @@ def ended_by():
         os.kill(pid, signal.SIGTERM)
         statuses.append(os.waitpid(pid, 0)[1])
     return [os.WTERMSIG(status) for status in statuses]
+
+
+def asks(ends):
+    """Asks the server again and again."""
+    while not ends.is_set():
+        pb_utils.is_model_ready("works")
+
+
+def asked_by_children():
+    """How processes ended that ask the server, which they cannot; other threads ask it while they are forked."""
+    ends = threading.Event()
+    threads = [threading.Thread(target=asks, args=(ends,)) for _ in range(4)]
+    for each in threads:
+        each.start()
+    statuses = []
+    for _ in range(ASKING):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                pb_utils.is_model_ready("works")
+            except pb_utils.TritonModelException:
+                os._exit(5)
+            os._exit(6)
+        statuses.append(os.WEXITSTATUS(os.waitpid(pid, 0)[1]))
+    ends.set()
+    for each in threads:
+        each.join()
+    return statuses
 
 
 class TritonPythonModel:
@@ -64,6 +93,8 @@ class TritonPythonModel:
                 assert mapped() == [1, 2]
             elif ask == "end":
                 assert ended_by() == [signal.SIGTERM] * FORKED
+            elif ask == "ask in children":
+                assert asked_by_children() == [5] * ASKING
             elif ask == "no stderr":
                 sys.stderr.close()
                 raise SystemExit
