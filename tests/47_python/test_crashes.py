@@ -22,13 +22,16 @@ IO = "input { name: 'ASK' data_type: TYPE_STRING dims: [ 1 ] } output { name: 'T
 TIMES = int(os.environ.get("NEREID_CRASHES", "3"))
 # Long enough for any machine to answer what does not hang.
 LIMIT = "parameters { key: 'EXECUTE_TIMEOUT_SECONDS' value { string_value: '5' } }"
+DECOUPLED = "model_transaction_policy { decoupled: true }"
 SOURCES = {
     "breaks": ("breaks", ""),
     "hangs": ("breaks", LIMIT),
     "stops": ("breaks", ""),
     "careless": ("careless", ""),
     "limited": ("careless", LIMIT),
-    "closes": ("closes", "model_transaction_policy { decoupled: true }"),
+    "closes": ("closes", DECOUPLED),
+    "ends_loop": ("ends_loop", ""),
+    "ends_loop_decoupled": ("ends_loop", DECOUPLED),
     "wordy": ("wordy", ""),
     "wordy_at_start": ("wordy", ""),
     "works": ("state", ""),
@@ -172,6 +175,30 @@ def test_processes_that_a_model_forks_cannot_ask(asker: Asker) -> None:
     """They are told so, whatever other threads did when they were forked: none waits for what only those could give."""
     with loaded(asker, "careless") as pid:
         assert asker.told("careless", "ask in children") == pid
+
+
+LOOP_ENDS = {"exit": "SystemExit: 3", "exit in a task": "SystemExit: 3", "exit in a callback": "", "stop": "", "cancel": "CancelledError"}
+
+
+@pytest.mark.parametrize("way", LOOP_ENDS)
+def test_a_coroutine_that_ends_its_loop(asker: Asker, way: str) -> None:
+    """It fails itself, or goes on; those after it are answered."""
+    with loaded(asker, "ends_loop") as pid:
+        told = asker.told("ends_loop", way)
+        assert LOOP_ENDS[way] in told["message"] if LOOP_ENDS[way] else told == pid
+        assert asker.told("ends_loop", "") == pid
+
+
+@pytest.mark.parametrize("way", LOOP_ENDS)
+def test_a_decoupled_coroutine_that_ends_its_loop(asker: Asker, way: str) -> None:
+    assert asker.load("ends_loop_decoupled")[0] == 200
+    try:
+        (told,) = asker.stream("ends_loop_decoupled", {"ASK": words(way)})
+        assert "without a final response" in told["error"] if LOOP_ENDS[way] else told["final"]
+        (after,) = asker.stream("ends_loop_decoupled", {"ASK": words("")})
+        assert after["final"] and "TOLD" in after
+    finally:
+        assert asker.unload("ends_loop_decoupled")[0] == 200
 
 
 def test_a_model_that_executes_another_program(server: Server, asker: Asker) -> None:

@@ -44,6 +44,14 @@ def imported(name):
     return sys.modules[name]
 
 
+async def outcome(coroutine):
+    """What a coroutine returns, and what it raises: asyncio hands some of that to the loop, not to who waits."""
+    try:
+        return await coroutine, None
+    except BaseException as error:
+        return None, error.with_traceback(error.__traceback__.tb_next)
+
+
 class Refused(Exception):
     """What a model returned is not what it may return; the text alone is told."""
 
@@ -143,26 +151,37 @@ class Model:
 
     def finish(self, coroutine):
         """Runs a coroutine on the loop of the model; to its end, unless the model is decoupled."""
-        if not self.loop:
+        if not self.loop or self.loop.is_closed():
             self.loop = asyncio.new_event_loop()
             asyncio.set_event_loop(self.loop)
-            threading.Thread(target=self.loop.run_forever, daemon=True).start()
-        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
-        if not core.decoupled():
-            return future.result()
-        self.background.add(future)
-        future.add_done_callback(self.ended)
-        return None
+            threading.Thread(target=self.turn, args=(self.loop,), daemon=True).start()
+        future = asyncio.run_coroutine_threadsafe(outcome(coroutine), self.loop)
+        if core.decoupled():
+            self.background.add(future)
+            future.add_done_callback(self.ended)
+            return None
+        returned, error = future.result()
+        if error:
+            raise error
+        return returned
+
+    def turn(self, loop):
+        """Runs the loop as long as the model lives: what stops it is not the end of what others wait for."""
+        while pb_utils._running and not loop.is_closed():
+            try:
+                loop.run_forever()
+            except BaseException as error:
+                pb_utils._log(pb_utils._ERROR, f"model '{self.name}' ended its event loop, which goes on: {text_of(error)}")
 
     def ended(self, future):
         self.background.discard(future)
-        error = future.exception()
+        error = future.result()[1]
         if error:
             pb_utils._log(pb_utils._ERROR, "".join(traceback.format_exception(type(error), error, error.__traceback__)))
 
     def finalize(self):
         pb_utils._running = False
-        if self.loop:
+        if self.loop and not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.loop.stop)
         if self.instance is not None and hasattr(self.instance, "finalize"):
             self.instance.finalize()
