@@ -47,7 +47,10 @@ TRITONSERVER_Error *parameters_put(struct wire_out *out, uint32_t count, paramet
                            "Unsupported parameter type for parameter '%s'.", name);
     }
     size_t length = 0;
-    char *text = err ? NULL : yyjson_mut_write(doc, YYJSON_WRITE_ALLOW_INVALID_UNICODE, &length);
+    /* What is no number is named as Python's json reads it. */
+    const yyjson_write_flag flags =
+        YYJSON_WRITE_ALLOW_INVALID_UNICODE | YYJSON_WRITE_ALLOW_INF_AND_NAN;
+    char *text = err ? NULL : yyjson_mut_write(doc, flags, &length);
     if (text)
         wire_put_text(out, text, length);
     else if (!err)
@@ -65,6 +68,8 @@ TRITONSERVER_Error *parameters_take(struct wire_in *in, parameters_set_fn *set, 
         return NULL;
     yyjson_doc *doc = yyjson_read(text, length, 0);
     TRITONSERVER_Error *err = NULL;
+    if (!doc)
+        err = berr_new(TRITONSERVER_ERROR_INVALID_ARG, "the parameters cannot be read");
     yyjson_val *name, *value;
     yyjson_obj_foreach(yyjson_doc_get_root(doc), i, count, name, value)
     {

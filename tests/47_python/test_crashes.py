@@ -156,6 +156,7 @@ def test_a_model_that_changes_its_list_of_requests(asker: Asker) -> None:
         ("error", "file-\\udcff"),
         ("unsayable", "Unsayable: <MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>"),
         ("large parameter", "to have 64 bits at most, found 9223372036854775808"),
+        ("parameter with a zero byte", "Expect texts without a zero byte, found 'x\\x00y'"),
         ("no stderr", "SystemExit"),
     ],
 )
@@ -163,6 +164,14 @@ def test_what_cannot_be_said_costs_no_process(asker: Asker, way: str, said: str)
     with loaded(asker, "careless") as pid:
         assert said in asker.told("careless", way)["message"]
         assert asker.told("careless", "") == pid
+
+
+def test_parameters_of_a_response_with_lone_surrogates(asker: Asker) -> None:
+    """They are escaped, as in errors, and the others come with them."""
+    with loaded(asker, "careless"):
+        body = {"inputs": [{"name": "ASK", "datatype": "BYTES", "shape": [1], "data": ["surrogate parameter"]}]}
+        status, answer = asker.ask("POST", "/v2/models/careless/infer", body)
+        assert status == 200 and answer["parameters"] == {"number": 1, "text\\udc00": "\\ud800"}
 
 
 def test_processes_that_a_model_forks_can_be_ended(asker: Asker) -> None:

@@ -46,6 +46,13 @@ def test_what_a_request_tells(both: Both, more: dict[str, Any], protocol: str) -
     assert told["parameters"] == more.get("parameters", {})
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 0.5])
+def test_parameters_that_are_floats(both: Both, value: float) -> None:
+    """The model gets them by the names that Python's json has for them."""
+    told = both.same(lambda asker: repr(asker.asked("tell", {"see": 1}, parameters={"x": value})["parameters"]))
+    assert told == repr({"x": value})
+
+
 def test_state_is_kept_between_requests(both: Both) -> None:
     told = [both.same(lambda asker, each=each: asker.told("state", each)) for each in ("a", "b", "\u00fc", "")]
     assert told == ["a", "a,b", "a,b,\u00fc", "a,b,\u00fc,"]

@@ -139,7 +139,14 @@ def _parameters(given):
             raise TritonModelException(f"Expect parameters values to have type bool/int/str, found type {type(value)}")
         if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
             raise TritonModelException(f"Expect parameters values to have 64 bits at most, found {value}")
-    return json.dumps(given)
+    return json.dumps({_whole(key): _whole(value) if isinstance(value, str) else value for key, value in given.items()})
+
+
+def _whole(text):
+    """A text of a parameter or a label, lone surrogates escaped; one that would be cut is refused."""
+    if "\0" in text:
+        raise TritonModelException(f"Expect texts without a zero byte, found {text[:100]!r}")
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _is_cancelled(handle):

@@ -14,6 +14,7 @@ FORKED = 100  # some of them get their signal at each place that they pass on th
 ASKING = 400  # some of them are forked while another thread holds what is asked with
 
 
+
 class Unsayable(Exception):
     def __str__(self):
         raise KeyboardInterrupt
@@ -89,6 +90,10 @@ class TritonPythonModel:
                 raise Unsayable
             elif ask == "large parameter":
                 parameters = {"large": 1 << 63}
+            elif ask == "parameter with a zero byte":
+                parameters = {"cut": "x\0y"}
+            elif ask == "surrogate parameter":
+                parameters = {"number": 1, "text\udc00": "\ud800"}
             elif ask == "pool":
                 assert mapped() == [1, 2]
             elif ask == "end":
