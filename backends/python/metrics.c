@@ -20,11 +20,17 @@ struct own_metric {
     size_t family;
 };
 
+/* Which numbers are free: those that were given back, then those that never were in use. */
+struct numbers {
+    size_t *free;
+    size_t free_count, count;
+};
+
 struct metrics {
     struct family *families;
-    size_t family_count;
+    struct numbers family_numbers;
     struct own_metric *all;
-    size_t count;
+    struct numbers numbers;
 };
 
 enum { METRICS_MAX = 1 << 16 };
@@ -36,11 +42,52 @@ static struct metrics *own_metrics(struct host *host)
     return host->metrics;
 }
 
+/* Makes room for one more slot. It is taken by numbers_take.
+ * slots    their place, which may move
+ * ret      the slot's number */
+static TRITONSERVER_Error *numbers_next(const struct metrics *m, struct numbers *numbers,
+                                        void **slots, size_t bytes, const char *what, size_t *ret)
+{
+    if (!m)
+        return berr_no_memory();
+    if (numbers->free_count) {
+        *ret = numbers->free[numbers->free_count - 1];
+        return NULL;
+    }
+    if (numbers->count == METRICS_MAX)
+        return berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "too many %s: %d are there", what,
+                        METRICS_MAX);
+    size_t room = numbers->count + 1;
+    size_t *free_ones = realloc(numbers->free, room * sizeof *free_ones);
+    if (free_ones)
+        numbers->free = free_ones;
+    void *moved = free_ones ? realloc(*slots, room * bytes) : NULL;
+    if (!moved)
+        return berr_no_memory();
+    *slots = moved;
+    *ret = numbers->count;
+    return NULL;
+}
+
+static void numbers_take(struct numbers *numbers)
+{
+    if (numbers->free_count)
+        numbers->free_count--;
+    else
+        numbers->count++;
+}
+
+static void numbers_give(struct numbers *numbers, size_t number)
+{
+    numbers->free[numbers->free_count++] = number;
+}
+
 static struct family *metrics_family(struct host *host, const struct asked_value *value)
 {
     struct metrics *m = own_metrics(host);
     bool there = m && value->kind == CALL_INT && value->number >= 0 &&
-                 (size_t)value->number < m->family_count && m->families[value->number].handle;
+                 (size_t)value->number < m->family_numbers.count &&
+                 m->families[value->number].handle;
     return there ? &m->families[value->number] : NULL;
 }
 
@@ -48,7 +95,7 @@ static struct own_metric *metrics_find(struct host *host, const struct asked_val
 {
     struct metrics *m = own_metrics(host);
     bool there = m && value->kind == CALL_INT && value->number >= 0 &&
-                 (size_t)value->number < m->count && m->all[value->number].handle;
+                 (size_t)value->number < m->numbers.count && m->all[value->number].handle;
     return there ? &m->all[value->number] : NULL;
 }
 
@@ -58,36 +105,50 @@ static TRITONSERVER_Error *metrics_new_family(struct host *host, const struct as
     struct metrics *m = own_metrics(host);
     if (count != 3 || values[2].number < 0 || values[2].number > TRITONSERVER_METRIC_KIND_HISTOGRAM)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "Unknown metric kind");
-    struct family *families = m && m->family_count < METRICS_MAX
-                                  ? realloc(m->families, (m->family_count + 1) * sizeof *families)
-                                  : NULL;
-    if (!families)
-        return berr_no_memory();
-    m->families = families;
-    struct family *made = &families[m->family_count];
+    size_t number;
+    void *slots = m ? m->families : NULL;
+    TRITONSERVER_Error *err = numbers_next(m, m ? &m->family_numbers : NULL, &slots,
+                                           sizeof *m->families, "metric families", &number);
+    if (err)
+        return err;
+    m->families = slots;
+    struct family *made = &m->families[number];
     *made = (struct family){0};
-    TRITONSERVER_Error *err = TRITONSERVER_MetricFamilyNew(
-        &made->handle, (TRITONSERVER_MetricKind)values[2].number, values[0].text, values[1].text);
-    if (!err)
-        *ret_number = (int64_t)m->family_count++;
-    return err;
+    err = TRITONSERVER_MetricFamilyNew(&made->handle, (TRITONSERVER_MetricKind)values[2].number,
+                                       values[0].text, values[1].text);
+    if (err)
+        return err;
+    numbers_take(&m->family_numbers);
+    *ret_number = (int64_t)number;
+    return NULL;
 }
 
-static void metrics_end_family(struct family *family)
+static void metrics_end_family(struct metrics *m, struct family *family)
 {
     if (family->metrics || !family->deleted)
         return;
     berr_log(TRITONSERVER_MetricFamilyDelete(family->handle), "deleting metric family");
     family->handle = NULL;
+    numbers_give(&m->family_numbers, (size_t)(family - m->families));
 }
 
-static void metrics_delete(struct host *host, struct own_metric *metric)
+static void metrics_delete(struct metrics *m, struct own_metric *metric)
 {
-    struct family *family = &host->metrics->families[metric->family];
+    struct family *family = &m->families[metric->family];
     berr_log(TRITONSERVER_MetricDelete(metric->handle), "deleting metric");
     metric->handle = NULL;
+    numbers_give(&m->numbers, (size_t)(metric - m->all));
     family->metrics--;
-    metrics_end_family(family);
+    metrics_end_family(m, family);
+}
+
+/* Whether all labels are texts, and whole ones. */
+static bool metrics_are_texts(const struct asked_value *labels, size_t count)
+{
+    bool well = true;
+    for (size_t i = 0; i < 2 * count; i++)
+        well = well && labels[i].kind == CALL_TEXT && strlen(labels[i].text) == labels[i].length;
+    return well;
 }
 
 /* Makes a metric with labels, and bounds where it is a histogram. */
@@ -130,19 +191,24 @@ static TRITONSERVER_Error *metrics_new(struct host *host, const struct asked_val
     size_t labels = count >= 2 && values[1].number >= 0 ? (size_t)values[1].number : count;
     if (!family || labels > (count - 2) / 2)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "there is no such metric family");
-    struct own_metric *all =
-        m->count < METRICS_MAX ? realloc(m->all, (m->count + 1) * sizeof *all) : NULL;
-    if (!all)
-        return berr_no_memory();
-    m->all = all;
-    all[m->count] = (struct own_metric){.family = (size_t)values[0].number};
-    const struct asked_value *bounds = values + 2 + 2 * labels;
-    TRITONSERVER_Error *err = metrics_make(family, values + 2, labels, bounds,
-                                           count - 2 - 2 * labels, &all[m->count].handle);
+    if (!metrics_are_texts(values + 2, labels))
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "labels are texts without a zero byte");
+    size_t number;
+    void *slots = m->all;
+    TRITONSERVER_Error *err =
+        numbers_next(m, &m->numbers, &slots, sizeof *m->all, "metrics", &number);
     if (err)
         return err;
+    m->all = slots;
+    struct own_metric *made = &m->all[number];
+    *made = (struct own_metric){.family = (size_t)values[0].number};
+    const struct asked_value *bounds = values + 2 + 2 * labels;
+    err = metrics_make(family, values + 2, labels, bounds, count - 2 - 2 * labels, &made->handle);
+    if (err)
+        return err;
+    numbers_take(&m->numbers);
     family->metrics++;
-    *ret_number = (int64_t)m->count++;
+    *ret_number = (int64_t)number;
     return NULL;
 }
 
@@ -157,7 +223,7 @@ TRITONSERVER_Error *metrics_do(struct host *host, uint32_t op, const struct aske
         struct family *family = count == 1 ? metrics_family(host, &values[0]) : NULL;
         if (family) {
             family->deleted = true;
-            metrics_end_family(family);
+            metrics_end_family(host->metrics, family);
         }
         return NULL;
     }
@@ -166,7 +232,7 @@ TRITONSERVER_Error *metrics_do(struct host *host, uint32_t op, const struct aske
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "there is no such metric");
     switch (op) {
     case CALL_METRIC_DELETE:
-        metrics_delete(host, metric);
+        metrics_delete(host->metrics, metric);
         return NULL;
     case CALL_METRIC_INCREMENT:
         return TRITONSERVER_MetricIncrement(metric->handle, values[1].real);
@@ -184,16 +250,18 @@ void metrics_free(struct host *host)
     struct metrics *m = host->metrics;
     if (!m)
         return;
-    for (size_t i = 0; i < m->count; i++) {
+    for (size_t i = 0; i < m->numbers.count; i++) {
         if (m->all[i].handle)
-            metrics_delete(host, &m->all[i]);
+            metrics_delete(m, &m->all[i]);
     }
-    for (size_t i = 0; i < m->family_count; i++) {
+    for (size_t i = 0; i < m->family_numbers.count; i++) {
         m->families[i].deleted = true;
         if (m->families[i].handle)
-            metrics_end_family(&m->families[i]);
+            metrics_end_family(m, &m->families[i]);
     }
     free(m->families);
+    free(m->family_numbers.free);
+    free(m->numbers.free);
     free(m->all);
     free(m);
     host->metrics = NULL;

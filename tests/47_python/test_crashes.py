@@ -174,6 +174,20 @@ def test_parameters_of_a_response_with_lone_surrogates(asker: Asker) -> None:
         assert status == 200 and answer["parameters"] == {"number": 1, "text\\udc00": "\\ud800"}
 
 
+def test_metrics_without_end(asker: Asker) -> None:
+    """As many as there may be at once, and more, one after the other."""
+    with loaded(asker, "careless") as pid:
+        assert asker.told("careless", "metrics") == pid
+
+
+def test_labels_that_are_no_texts(asker: Asker) -> None:
+    """They are refused: two that differ would be one metric."""
+    with loaded(asker, "careless"):
+        said = asker.told("careless", "labels")["message"]
+        assert said.count("Labels must be of type str, found type <class ") == 3
+        assert said.count("Expect texts without a zero byte") == 2
+
+
 def test_processes_that_a_model_forks_can_be_ended(asker: Asker) -> None:
     """Also those that had no turn yet when they are told to end."""
     with loaded(asker, "careless") as pid:

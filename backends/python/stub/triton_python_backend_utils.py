@@ -333,7 +333,7 @@ class Metric:
         return self._do("Failed to get metric value: ", _core.METRIC_VALUE)
 
     def __del__(self):
-        if getattr(self, "_family", None) and self._family._number is not None:
+        if hasattr(self, "_number"):
             _quietly(_core.METRIC_DELETE, self._number)
 
 
@@ -365,6 +365,10 @@ class MetricFamily:
         if buckets is None and self._kind == self.HISTOGRAM:
             raise TritonModelException("Failed to create metric. Missing required buckets.")
         pairs = [each for pair in (labels or {}).items() for each in pair]
+        for each in pairs:
+            if not isinstance(each, str):
+                raise TritonModelException(f"Failed to create metric. Labels must be of type str, found type {type(each)}.")
+        pairs = [_whole(each) for each in pairs]
         bounds = [float(each) for each in buckets or []]
         number = _attempt(
             "Error when creating Metric: ", _core.METRIC_NEW, self._kept._number, len(pairs) // 2, *pairs, *bounds

@@ -13,6 +13,7 @@ import triton_python_backend_utils as pb_utils
 FORKED = 100  # some of them get their signal at each place that they pass on their way
 ASKING = 400  # some of them are forked while another thread holds what is asked with
 
+MADE = (1 << 16) + 2  # metrics, one after the other; there may be 65,536 at once
 
 
 class Unsayable(Exception):
@@ -66,6 +67,31 @@ def asked_by_children():
     return statuses
 
 
+def make_metrics():
+    """More metrics and families than there can be at once; of every other one the family goes first."""
+    for i in range(MADE):
+        family = pb_utils.MetricFamily(name="careless", description="comes and goes", kind=pb_utils.MetricFamily.GAUGE)
+        metric = family.Metric(labels={"a": "b"})
+        if i % 2:
+            del family
+            del metric
+        else:
+            del metric
+            del family
+
+
+def refused_labels():
+    """What is said of labels that are none."""
+    family = pb_utils.MetricFamily(name="labels", description="of all kinds", kind=pb_utils.MetricFamily.GAUGE)
+    said = []
+    for labels in ({"a": 1}, {"a": None}, {1: "a"}, {"a": "b\0c"}, {"a\0b": "c"}):
+        try:
+            family.Metric(labels=labels)
+        except pb_utils.TritonModelException as error:
+            said.append(str(error))
+    return said
+
+
 class TritonPythonModel:
     def execute(self, requests):
         asks = [pb_utils.get_input_tensor_by_name(request, "ASK").as_numpy()[0].decode() for request in requests]
@@ -94,6 +120,10 @@ class TritonPythonModel:
                 parameters = {"cut": "x\0y"}
             elif ask == "surrogate parameter":
                 parameters = {"number": 1, "text\udc00": "\ud800"}
+            elif ask == "metrics":
+                make_metrics()
+            elif ask == "labels":
+                raise ValueError(refused_labels())
             elif ask == "pool":
                 assert mapped() == [1, 2]
             elif ask == "end":
