@@ -10,7 +10,9 @@
 #include "metrics.h"
 #include "nested.h"
 
-enum { VALUES_MAX = 4096 };
+/* A load is the longest call: a model, its configuration, and as many files as a load over the
+ * network has parameters, each with its path. */
+enum { VALUES_MAX = 2 + 2 * 10000 };
 
 /* Reads a call's values; NULL = it is none. Owned by the caller. */
 static struct asked_value *asked_values(struct wire_in *in, size_t *ret_count)
@@ -257,7 +259,9 @@ void asked_heard(struct host *host, struct heard *heard)
     struct asked_value *values = asked_values(&in, &count);
     if (!values) {
         asked_reply(host->stub, heard->id,
-                    berr_new(TRITONSERVER_ERROR_INVALID_ARG, "the call cannot be read"), 0);
+                    berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                             "the call cannot be read, or has more than %d values", VALUES_MAX),
+                    0);
         return;
     }
     int64_t number;

@@ -21,6 +21,9 @@ enum {
 /* As much address space as the whole of it can ever have. */
 #define LINK_MAPPED ((size_t)1 << 36)
 
+/* Bytes of a record that lies elsewhere, at most. */
+#define LINK_FAR_MAX ((uint64_t)1 << 30)
+
 /* Kinds of records to the stub ("down") and to the server ("up"). */
 enum link_kind {
     LINK_PAD, /* nothing: the rest of the ring's end */

@@ -21,10 +21,9 @@
 static const uint64_t SECOND_NS = 1000000000;
 
 enum {
-    HIGH_DESCRIPTOR = 10,   /* above those that a stub gets */
-    LOOK_RECORDS = 16,      /* what a loop reads at a time: a model may tell without end */
-    STOPPED_LOOKS = 5,      /* a second apart: a stub that stood still at each is not coming back */
-    RECORD_LIMIT = 1 << 30, /* of a record that lies in the stub's memory */
+    HIGH_DESCRIPTOR = 10, /* above those that a stub gets */
+    LOOK_RECORDS = 16,    /* what a loop reads at a time: a model may tell without end */
+    STOPPED_LOOKS = 5,    /* a second apart: a stub that stood still at each is not coming back */
 };
 
 struct late {
@@ -216,7 +215,7 @@ static bool stub_take(struct stub *stub, const struct link_record *record, struc
         return false;
     if (is_far)
         memcpy(&far, record->payload, sizeof far);
-    if (far.bytes > RECORD_LIMIT || !stub_scratch(stub, far.bytes))
+    if (far.bytes > LINK_FAR_MAX || !stub_scratch(stub, far.bytes))
         return false;
     if (!is_far)
         memcpy(stub->scratch, record->payload, far.bytes);

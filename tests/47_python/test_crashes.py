@@ -157,6 +157,7 @@ def test_a_model_that_changes_its_list_of_requests(asker: Asker) -> None:
         ("unsayable", "Unsayable: <MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>"),
         ("large parameter", "to have 64 bits at most, found 9223372036854775808"),
         ("parameter with a zero byte", "Expect texts without a zero byte, found 'x\\x00y'"),
+        ("large file", "may have 1 GiB at most"),
         ("no stderr", "SystemExit"),
     ],
 )
@@ -172,6 +173,11 @@ def test_parameters_of_a_response_with_lone_surrogates(asker: Asker) -> None:
         body = {"inputs": [{"name": "ASK", "datatype": "BYTES", "shape": [1], "data": ["surrogate parameter"]}]}
         status, answer = asker.ask("POST", "/v2/models/careless/infer", body)
         assert status == 200 and answer["parameters"] == {"number": 1, "text\\udc00": "\\ud800"}
+
+
+def test_a_load_with_many_files(asker: Asker) -> None:
+    with loaded(asker, "careless") as pid:
+        assert asker.told("careless", "many files") == pid
 
 
 def test_metrics_without_end(asker: Asker) -> None:

@@ -78,6 +78,9 @@ bool send_numbered(uint32_t kind, uint64_t id, struct wire_out *out, struct lend
     bool well = false;
     if (out->failed)
         PyErr_NoMemory();
+    else if (out->used > LINK_FAR_MAX)
+        core_fail("what is sent to the server has %llu bytes, and may have 1 GiB at most",
+                  (unsigned long long)out->used);
     else if (send_is_kept(out, lent))
         well = send_kept(kind, id, out, lent, kept);
     else

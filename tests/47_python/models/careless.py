@@ -1,5 +1,6 @@
 """Does, when it is asked to, what no model should do to the process that it runs in; tells its process."""
 
+import json
 import multiprocessing
 import os
 import signal
@@ -92,6 +93,18 @@ def refused_labels():
     return said
 
 
+def load_with_files(count):
+    """Loads a model like this one with as many files as a load over the network may have, less one for the configuration."""
+    asks = {"name": "ASK", "data_type": "TYPE_STRING", "dims": [1]}
+    config = {"name": "made", "backend": "python", "input": [asks], "output": [{**asks, "name": "TOLD"}]}
+    files = {f"file:1/{i}": b"" for i in range(count - 1)}
+    with open(__file__, "rb") as source:
+        files["file:1/model.py"] = source.read()
+    pb_utils.load_model("made", config=json.dumps(config), files=files)
+    assert pb_utils.is_model_ready("made")
+    pb_utils.unload_model("made")
+
+
 class TritonPythonModel:
     def execute(self, requests):
         asks = [pb_utils.get_input_tensor_by_name(request, "ASK").as_numpy()[0].decode() for request in requests]
@@ -120,6 +133,10 @@ class TritonPythonModel:
                 parameters = {"cut": "x\0y"}
             elif ask == "surrogate parameter":
                 parameters = {"number": 1, "text\udc00": "\ud800"}
+            elif ask == "many files":
+                load_with_files(9999)
+            elif ask == "large file":
+                pb_utils.load_model("made", files={"file:1/large": bytes(1 << 30)})
             elif ask == "metrics":
                 make_metrics()
             elif ask == "labels":
