@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from harness import metrics, paths, procfs, rawhttp
@@ -307,6 +308,18 @@ def test_texts_with_a_zero_byte_are_refused_over_grpc_too(allowed: Server, sourc
             with pytest.raises(InferenceServerException, match="a text of the request holds a zero byte"):
                 call()
     assert [each["name"] for each in status(allowed)] == ["in"]
+
+
+def test_parameters_with_a_zero_byte_are_refused(allowed: Server) -> None:
+    """A model would see what is before it alone, whichever protocol the request came by."""
+    body = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 1], "data": [1]}], "parameters": {"a": "b\0c"}}
+    code, words = error(rawhttp.post(allowed.http, "/v2/models/id_fp32/infer", json.dumps(body).encode()))
+    assert (code, words) == (400, "parameter value 'b...' holds a zero byte")
+    tensor = grpcclient.InferInput("INPUT0", [1, 1], "FP32")
+    tensor.set_data_from_numpy(np.ones((1, 1), np.float32))
+    with grpcclient.InferenceServerClient(allowed.grpc) as client, pytest.raises(InferenceServerException) as caught:
+        client.infer("id_fp32", [tensor], parameters={"a": "b\0c"})
+    assert (caught.value.status(), caught.value.message()) == ("StatusCode.INVALID_ARGUMENT", words)
 
 
 def test_keys_that_are_no_text(allowed: Server, source: Memory) -> None:

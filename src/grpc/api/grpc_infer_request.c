@@ -98,6 +98,8 @@ static struct err *grpc_infer_request_add_param(struct request *r, const struct 
 {
     bool is_string = p->choice == INFER_PB_STRING;
     struct err *e = check_text(p->name, "parameter");
+    if (!e && is_string)
+        e = check_text(p->string, "parameter value");
     if (!e)
         e = request_text_room(r,
                               sizeof(struct param) + p->name.len + (is_string ? p->string.len : 0));
