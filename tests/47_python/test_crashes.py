@@ -154,6 +154,8 @@ def test_a_model_that_changes_its_list_of_requests(asker: Asker) -> None:
     [
         ("name", "ValueError: file-\\udcff"),
         ("error", "file-\\udcff"),
+        ("error with a zero byte", "before\\x00behind"),
+        ("raise with a zero byte", "ValueError: before\\x00behind"),
         ("unsayable", "Unsayable: <MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>"),
         ("large parameter", "to have 64 bits at most, found 9223372036854775808"),
         ("parameter with a zero byte", "Expect texts without a zero byte, found 'x\\x00y'"),

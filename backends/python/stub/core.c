@@ -37,9 +37,16 @@ bool core_text(struct wire_out *out, PyObject *text)
 
 bool core_said(struct wire_out *out, PyObject *text)
 {
+    /* Whoever reads it takes a zero byte for its end. */
     PyObject *said = PyUnicode_Substring(text, 0, WIRE_MAX_SAID);
-    bool well = said && core_text(out, said);
+    PyObject *zero = PyUnicode_FromStringAndSize("", 1);
+    PyObject *escaped = PyUnicode_FromString("\\x00");
+    PyObject *whole = said && zero && escaped ? PyUnicode_Replace(said, zero, escaped, -1) : NULL;
+    bool well = whole && core_text(out, whole);
     Py_XDECREF(said);
+    Py_XDECREF(zero);
+    Py_XDECREF(escaped);
+    Py_XDECREF(whole);
     return well;
 }
 

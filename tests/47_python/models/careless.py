@@ -125,6 +125,10 @@ class TritonPythonModel:
                 raise ValueError(os.fsdecode(b"file-\xff"))
             elif ask == "error":
                 return [pb_utils.InferenceResponse(error=pb_utils.TritonError(os.fsdecode(b"file-\xff")))]
+            elif ask == "error with a zero byte":
+                return [pb_utils.InferenceResponse(error=pb_utils.TritonError("before\0behind"))]
+            elif ask == "raise with a zero byte":
+                raise ValueError("before\0behind")
             elif ask == "unsayable":
                 raise Unsayable
             elif ask == "large parameter":
