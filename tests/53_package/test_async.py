@@ -63,8 +63,8 @@ def test_event_loops(script: Script, identity: Path) -> None:
                 pass
             try:
                 await model.asking(timeout=0.05).infer_async(x=[1.0])
-            except asyncio.TimeoutError:
-                told["late"] = True
+            except TimeoutError as error:
+                told["late"] = str(error)
             gate.set()
             return float((await model.infer_async(x=[1.0]))["y"][0])
 
@@ -87,7 +87,7 @@ def test_event_loops(script: Script, identity: Path) -> None:
     """, identity)
     assert told == {
         "responses": [[0, 1, 2, 3], [], [0, 1, 2, "UNAVAILABLE three is too many"]],
-        "late": True, "after": 1.0, "refused": ["UNSUPPORTED", "UNSUPPORTED"],
+        "late": "no response has come in time", "after": 1.0, "refused": ["UNSUPPORTED", "UNSUPPORTED"],
     }  # fmt: skip
 
 
@@ -120,6 +120,43 @@ def test_threads_and_timeouts(script: Script) -> None:
             for each in threads: each.join()
             told.append(sum(map(float, found)))
     """) == ["late", 8.0]
+
+
+def test_timeouts_end(script: Script) -> None:
+    """Of any length, where a function holds the instance: for ever would be until the alarm. Below 0 they are over; NaN is none."""
+    assert script(f"""
+        {FUNCTIONS.replace(chr(10), chr(10) + " " * 8)}
+        import math, signal, time
+        told = []
+        def asks(model):
+            async def responses():
+                async for each in model.stream_async(x=[1.0]):
+                    pass
+            return [lambda: model.infer(x=[1.0]), lambda: list(model.stream(x=[1.0])),
+                    lambda: asyncio.run(model.infer_async(x=[1.0])), lambda: asyncio.run(responses())]
+        def late(ask, seconds):
+            begun = time.monotonic()
+            try:
+                ask()
+            except TimeoutError as error:
+                if time.monotonic() - begun >= seconds:
+                    told.append(str(error))
+        signal.alarm(60)
+        with nereid.Server(waits, {QUIET}) as server:
+            model = server.model("waits")
+            each = [(ask, seconds) for seconds in (0.5, 1, 3, 0, -1, -math.inf) for ask in asks(model.asking(timeout=seconds))]
+            threads = [threading.Thread(target=late, args=args) for args in each]
+            for each in threads: each.start()
+            for each in threads: each.join()
+            try:
+                model.asking(timeout=math.nan)
+            except ValueError as error:
+                told.append(str(error))
+            gate.set()
+            for seconds in (1e30, math.inf, None):
+                for ask in asks(model.asking(timeout=seconds)):
+                    ask()
+    """) == ["no response has come in time"] * 24 + ["timeout: expected seconds, found nan"]
 
 
 def test_memory_is_not_copied(script: Script, identity: Path) -> None:

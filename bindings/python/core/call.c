@@ -262,7 +262,7 @@ static PyObject *call_given(struct answer *a)
 PyObject *call_wait(PyObject *call, double seconds)
 {
     struct call *c = call_of(call);
-    double left = seconds < 0 ? 1e9 : seconds; /* decades: any time */
+    uint64_t until = timed_until(seconds);
     for (;;) {
         bool end, lost;
         struct answer *a = call_pop(c, &end, &lost);
@@ -273,15 +273,15 @@ PyObject *call_wait(PyObject *call, double seconds)
                               "responses were lost: there was no room for more that nobody took");
         if (end)
             Py_RETURN_NONE;
-        if (left <= 0) {
+        uint64_t now = timed_now();
+        if (now >= until) {
             PyErr_SetString(PyExc_TimeoutError, "no response has come in time");
             return NULL;
         }
-        uint64_t ns = left < LOOK_NS / 1e9 ? (uint64_t)(left * 1e9) : LOOK_NS;
+        uint64_t ns = until - now < LOOK_NS ? until - now : LOOK_NS;
         Py_BEGIN_ALLOW_THREADS;
         call_wait_some(c, ns);
         Py_END_ALLOW_THREADS;
-        left -= (double)ns / 1e9;
         if (PyErr_CheckSignals() != 0)
             return NULL;
     }

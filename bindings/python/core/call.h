@@ -8,7 +8,7 @@
 PyObject *call_start(TRITONSERVER_Server *server, PyObject *args);
 
 /* call_wait - wait for the next response.
- * seconds  negative = any time
+ * seconds  as timed_until has them; infinity = any time
  * returns  a dict of arrays, None after the last; NULL with an exception: TimeoutError, that of
  *          a signal's handler, the response's error */
 PyObject *call_wait(PyObject *call, double seconds);

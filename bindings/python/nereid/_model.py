@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ class Request:
     """What a request says besides its inputs."""
 
     outputs: tuple[str, ...] | None = None
-    wait: float = -1
+    wait: float = math.inf  # seconds
     settings: Settings | None = None
 
 
@@ -82,7 +83,8 @@ class Model:
         """The same model, whose requests say more.
 
         outputs        names of the outputs that are wanted; None = all
-        timeout        seconds until a response has to be there: TimeoutError, and the request is cancelled. None = any time
+        timeout        seconds until a response has to be there: TimeoutError, and the request is cancelled. None = any time; less
+                       than 0 is over at once
         queue_timeout  seconds that a request may wait in the server's queue; 0 = as configured
         request_id     which responses and the log repeat
         priority       1 is the highest; 0 = as configured
@@ -91,11 +93,14 @@ class Model:
         """
         if not (0 <= priority < 1 << 64 and 0 <= queue_timeout < 1 << 43):
             raise ValueError(f"priority, queue_timeout: expected none below 0, nor above what 64 bits hold, found {priority}, {queue_timeout}")
+        wait = math.inf if timeout is None else float(timeout)
+        if math.isnan(wait):
+            raise ValueError("timeout: expected seconds, found nan")
         flags = (SEQUENCE_START if start else 0) | (SEQUENCE_END if end else 0)
         settings = (request_id, sequence, flags, priority, round(queue_timeout * 1e6), dict(parameters) if parameters else None)
         made = object.__new__(Model)
         made.__dict__.update(self.__dict__)
-        made._request = Request(None if outputs is None else tuple(outputs), -1 if timeout is None else timeout, settings)
+        made._request = Request(None if outputs is None else tuple(outputs), wait, settings)
         return made
 
     def infer(self, inputs: Mapping[str, Any] | None = None, /, **arrays: Any) -> dict[str, Array]:
@@ -130,20 +135,25 @@ class Model:
 
     async def stream_async(self, inputs: Mapping[str, Any] | None = None, /, **arrays: Any) -> AsyncIterator[dict[str, Array]]:
         """As stream, for `async for`."""
-        wait = self._request.wait
         with mail() as (inbox, number, news):
             call = self._submit(self._tensors(inputs, arrays), inbox, number)
             over = False
             while not over:
-                await (asyncio.wait_for(news.wait(), wait) if wait >= 0 else news.wait())
+                await self._wait(news)
                 news.clear()
                 found, over, lost = call.take()
                 for each in found:
                     if isinstance(each, Exception):
                         raise each
                     yield each
-                if lost:
+                if over and lost:
                     call.wait(0)  # raises what became of them
+
+    async def _wait(self, news: asyncio.Event) -> None:
+        try:
+            await (asyncio.wait_for(news.wait(), self._request.wait) if self._request.wait < math.inf else news.wait())
+        except asyncio.TimeoutError:  # before Python 3.11 a class of its own
+            raise TimeoutError("no response has come in time") from None
 
     def _submit(self, inputs: dict[str, Any], inbox: _core.Inbox | None, number: int) -> _core.Call:
         request = self._request
