@@ -87,6 +87,32 @@ def gives(x):
     }[int(x[0])]()
 
 
+class Odd(Exception):
+    code = 99
+
+    def __str__(self):
+        raise RuntimeError
+
+
+@nereid.model(**WANTED)
+def ends(x):
+    raise (
+        SystemExit(0), SystemExit(3), KeyboardInterrupt(), GeneratorExit(), Odd(), ValueError("\\ud800 a\\0b"), StopIteration(3),
+        nereid.Error("\\ud800 a\\0b", nereid.Code.NOT_FOUND),
+    )[int(x[0])]
+
+
+@nereid.batch(name="ends_batch", **WANTED)
+def ends_batch(x):
+    sys.exit(3)
+
+
+@nereid.model(name="ends_stream", **WANTED)
+def ends_stream(x):
+    yield {"y": [1, 2]}
+    sys.exit(3)
+
+
 @nereid.batch(**WANTED)
 def rows(x):
     return {"y": np.zeros((len(x) + 1, 2), np.float32)}
@@ -135,6 +161,11 @@ def broken(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     (folder / "served.py").write_text("import sys\n" + TEN_LINES + BROKEN + SERVE)
     with Packaged(python, folder / "served.py", []) as server:
         yield server
+
+
+def line_of(words: str) -> int:
+    """Of the file of `broken`."""
+    return next(at for at, line in enumerate(("import sys\n" + TEN_LINES + BROKEN).splitlines(), 1) if words in line)
 
 
 def answer(server: Packaged, model: str, value: int, shape: tuple[int, ...] = (1,)) -> tuple[int, str]:
@@ -223,8 +254,7 @@ def test_requests_share_a_batch(served: Packaged) -> None:
 
 
 def test_errors_of_functions_name_them(broken: Packaged) -> None:
-    line = (TEN_LINES + BROKEN).splitlines().index('    raise KeyError("no such thing")') + 2
-    assert answer(broken, "raises", 1) == (500, f"function 'raises', line {line}: KeyError: 'no such thing'")
+    assert answer(broken, "raises", 1) == (500, f"function 'raises', line {line_of('raise KeyError')}: KeyError: 'no such thing'")
     assert answer(broken, "refuses", 1) == (404, "not for you")
     told = [answer(broken, "gives", each) for each in range(8)]
     assert [status for status, _ in told] == [500] * 7 + [200]
@@ -235,12 +265,33 @@ def test_errors_of_functions_name_them(broken: Packaged) -> None:
         ": ValueError: output 'y': expected the shape [2], found [2, 1]",
         ": TypeError: float() argument must be a string or a real number, not 'object'",
         ": TypeError: expected the outputs ['y'], found ['y', 'z']",
-        "gone",
+        f", line {line_of('6: lambda')}: SystemExit: gone",
         "[1.0, 2.0]",
     ]
     assert answer(broken, "rows", 1, (1, 1)) == (500, "function 'rows': ValueError: output 'y': expected the shape [1, 2], found [2, 2]")
     status, text = answer(broken, "writes", 0)
     assert status == 500 and "read-only" in text
+    assert answer(broken, "gives", 7)[0] == 200
+
+
+def test_functions_that_end_the_program(broken: Packaged) -> None:
+    """Whatever a function raises is the error of its request: with its class, the code of a nereid.Error alone, a text that can be sent."""
+    told = [answer(broken, "ends", each) for each in range(8)]
+    assert [status for status, _ in told] == [500] * 7 + [404]
+    begin = f"function 'ends', line {line_of('raise (')}: "
+    assert [text.replace(begin, "") for _, text in told] == [
+        "SystemExit: 0", "SystemExit: 3", "KeyboardInterrupt", "GeneratorExit", "Odd: its text cannot be made, RuntimeError",
+        "ValueError: \\ud800 a\\0b", "StopIteration: 3", "\\ud800 a\\0b",
+    ]  # fmt: skip
+    begin = line_of("def ends_batch") + 1
+    assert answer(broken, "ends_batch", 1, (1, 1)) == (500, f"function 'ends_batch', line {begin}: SystemExit: 3")
+    with tritonclient.grpc.InferenceServerClient(broken.grpc) as client:
+        answers: queue.Queue[tuple[object, object]] = queue.Queue()
+        client.start_stream(lambda result, error: answers.put((result, error)))
+        client.async_stream_infer("ends_stream", [made(tritonclient.grpc, "x", np.array([1], np.int32))])
+        assert answers.get(timeout=60)[0].as_numpy("y").tolist() == [1, 2]
+        begin = line_of("def ends_stream") + 2
+        assert str(answers.get(timeout=60)[1]) == f"function 'ends_stream', line {begin}: SystemExit: 3"
     assert answer(broken, "gives", 7)[0] == 200
 
 

@@ -11,11 +11,15 @@ bool core_check(TRITONSERVER_Error *e)
     return false;
 }
 
+TRITONSERVER_Error_Code core_code(long code)
+{
+    bool known = code >= TRITONSERVER_ERROR_UNKNOWN && code <= TRITONSERVER_ERROR_CANCELLED;
+    return known ? (TRITONSERVER_Error_Code)code : TRITONSERVER_ERROR_UNKNOWN;
+}
+
 void *core_raise(TRITONSERVER_Error_Code code, const char *message)
 {
-    if (code < TRITONSERVER_ERROR_UNKNOWN || code > TRITONSERVER_ERROR_CANCELLED)
-        code = TRITONSERVER_ERROR_UNKNOWN; /* a model made it up */
-    PyObject *args = Py_BuildValue("(si)", message, (int)code);
+    PyObject *args = Py_BuildValue("(si)", message, (int)core_code((long)code));
     if (args)
         PyErr_SetObject(core.error, args);
     Py_XDECREF(args);

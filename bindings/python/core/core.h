@@ -23,6 +23,9 @@ extern struct core core;
  * returns  true without an error; false with an exception */
 bool core_check(TRITONSERVER_Error *e);
 
+/* core_code - a number as a status code: UNKNOWN where a model made it up. */
+TRITONSERVER_Error_Code core_code(long code);
+
 /* core_raise - raise nereid.Error. Returns NULL. */
 void *core_raise(TRITONSERVER_Error_Code code, const char *message);
 

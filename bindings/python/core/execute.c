@@ -115,16 +115,17 @@ static PyObject *execute_inputs(PyObject *held, TRITONBACKEND_Request *request)
     return inputs;
 }
 
-/* Takes the exception that is set, as an error: its code is that of a nereid.Error. */
+/* Takes the exception that is set, as an error: with the code of a nereid.Error, and of no other. */
 static TRITONSERVER_Error *execute_error(void)
 {
     PyObject *exception = core_exception();
-    PyObject *number = exception ? PyObject_GetAttrString(exception, "code") : NULL;
+    bool ours = exception && PyObject_IsInstance(exception, core.error) == 1;
+    PyObject *number = ours ? PyObject_GetAttrString(exception, "code") : NULL;
     long code =
         number && PyLong_Check(number) ? PyLong_AsLong(number) : TRITONSERVER_ERROR_INTERNAL;
     PyErr_Clear();
     Py_XDECREF(number);
-    return core_error(exception, (TRITONSERVER_Error_Code)code);
+    return core_error(exception, core_code(code));
 }
 
 /* Copies an array to an output of a response. */
@@ -195,13 +196,28 @@ static bool execute_is_cancelled(TRITONBACKEND_Request *request)
     return cancelled;
 }
 
+/* Answers a request with an error, which is freed. */
+static void execute_fail(TRITONBACKEND_Request *request, TRITONSERVER_Error *e)
+{
+    TRITONBACKEND_Response *response = NULL;
+    TRITONSERVER_ErrorDelete(TRITONBACKEND_ResponseNew(&response, request));
+    if (response)
+        TRITONSERVER_ErrorDelete(
+            TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, e));
+    TRITONSERVER_ErrorDelete(e);
+}
+
 /* Sends one response for each item of an iterator until nobody wants more, then the end.
  * returns  false after an error, which was sent */
 static bool execute_stream(TRITONBACKEND_Request *request, PyObject *items)
 {
     TRITONBACKEND_ResponseFactory *factory;
     TRITONSERVER_Error *e = TRITONBACKEND_ResponseFactoryNew(&factory, request);
-    bool over = e != NULL; /* the last response was sent */
+    if (e) {
+        execute_fail(request, e);
+        return false;
+    }
+    bool over = false; /* the last response was sent */
     while (!e) {
         TRITONBACKEND_Response *response = NULL;
         PyObject *item = execute_is_cancelled(request) ? NULL : PyIter_Next(items);

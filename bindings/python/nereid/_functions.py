@@ -18,6 +18,7 @@ from ._types import Array, Result
 Spec = tuple[Any, Sequence[int]]
 MOST_SECONDS = 86400
 MOST_CAUSES = 100  # of an error, one behind the other
+END = object()
 Outputs = Mapping[str, Any]
 Body = Callable[..., Union[Outputs, Iterator[Outputs]]]
 
@@ -101,15 +102,20 @@ class Function:
         try:
             made = self.body(**inputs)
             return self._stream(made) if self.decoupled else self._checked(made)
-        except Exception as error:
+        except BaseException as error:
             return self._failure(error)
 
     def _stream(self, items: Any) -> Iterator[Result]:
-        try:
-            for each in items:
-                yield self._checked(each)
-        except Exception as error:
-            yield self._failure(error)
+        going = True
+        while going:
+            try:
+                each = next(items, END)
+                if each is END:
+                    return
+                made: Result = self._checked(each)
+            except BaseException as error:
+                going, made = False, self._failure(error)
+            yield made
 
     def _run_batch(self, requests: list[dict[str, Array]]) -> list[Result]:
         try:
@@ -118,7 +124,7 @@ class Function:
                 return [self._checked(self.body(**requests[0]), sizes[0])]
             together = {name: np.concatenate([inputs[name] for inputs in requests]) for name in requests[0]}
             made = self._checked(self.body(**together), sum(sizes))
-        except Exception as error:
+        except BaseException as error:
             return [self._failure(error)] * len(requests)
         ends = np.cumsum(sizes)
         return [{name: part(array, end - size, end) for name, array in made.items()} for size, end in zip(sizes, ends)]
@@ -131,22 +137,41 @@ class Function:
             raise TypeError(f"expected the outputs {sorted(self._outputs)}, found {sorted(map(str, made))}")
         return {name: checked(self._outputs[name], value, batch) for name, value in made.items()}
 
-    def _failure(self, error: Exception) -> tuple[int, str]:
-        """What a client is told: the error and the line of the function where it was raised."""
+    def _failure(self, error: BaseException) -> tuple[int, str]:
+        """What a client is told: the error and the line of the function where it was raised. It may be of any class: sys.exit() ends no
+        server."""
         told = self._told(error)
         forget(error)
         return told
 
-    def _told(self, error: Exception) -> tuple[int, str]:
+    def _told(self, error: BaseException) -> tuple[int, str]:
         if isinstance(error, Error):
-            return int(error.code), str(error)
+            return code_of(error), text_of(error)
         where, file = "", self.body.__code__.co_filename if hasattr(self.body, "__code__") else ""
         trace = error.__traceback__
         while trace:
             if trace.tb_frame.f_code.co_filename == file:
                 where = f", line {trace.tb_lineno}"
             trace = trace.tb_next
-        return int(Code.INTERNAL), f"function '{self.name}'{where}: {type(error).__name__}: {error}"
+        text = text_of(error)
+        return int(Code.INTERNAL), f"function '{self.name}'{where}: {type(error).__name__}{': ' if text else ''}{text}"
+
+
+def code_of(error: Error) -> int:
+    """That of the server, whatever the function made of it."""
+    try:
+        return int(Code(error.code))
+    except BaseException:
+        return int(Code.UNKNOWN)
+
+
+def text_of(error: BaseException) -> str:
+    """What the error says, as a text that can be sent: in UTF-8 and without NUL."""
+    try:
+        said = str(error)
+    except BaseException as failed:
+        said = f"its text cannot be made, {type(failed).__name__}"
+    return said.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
 def forget(error: BaseException | None) -> None:
