@@ -378,6 +378,49 @@ def slow(x):
         stopped.result()
 
 
+LOADS_SLOWLY = """
+import os
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        os.write(1, b"begins to load\\n")
+        while not os.path.exists(os.environ["LOADS"]):
+            os.sched_yield()
+
+    def execute(self, requests):
+        return []
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_while_models_load(python: Path, tmp_path: Path, number: signal.Signals) -> None:
+    """The first ends the server with status 0 once they are loaded, the second at once."""
+    repository = Repository(tmp_path / "models")
+    folder = repository.model("slow", "backend: 'python' input { name: 'x' data_type: TYPE_FP32 dims: [ 1 ] } output { name: 'y' data_type: TYPE_FP32 dims: [ 1 ] }")
+    (folder / "1" / "model.py").write_text(LOADS_SLOWLY)
+    file, go = tmp_path / "served.py", tmp_path / "go"
+    file.write_text(TEN_LINES + SERVE)
+    for second in (False, True):
+        server = Packaged(python, file, repository.path, env={"LOADS": str(go)}, wait_ready=False).start()
+        server.process.wait_until(lambda: "begins to load" in server.process.log(), 60)
+        os.kill(server.pid, number)
+        server.process.wait_until(lambda: no_handler(server.pid, number), 60)
+        if second:
+            os.kill(server.pid, number)
+            server.process.ends(-number)
+        else:
+            go.touch()
+            server.process.ends(0)
+            go.unlink()
+
+
+def no_handler(pid: int, number: int) -> bool:
+    """The process ends by the signal."""
+    caught = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
+    return not int(caught.split()[1], 16) >> (number - 1) & 1
+
+
 def test_functions_that_cannot_be(script: Script) -> None:
     told = script("""
         told = []

@@ -11,6 +11,7 @@ import signal
 import tempfile
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -192,27 +193,40 @@ class Server:
 
 
 class _Ended(BaseException):
-    """SIGTERM has come."""
+    """A signal has come."""
 
 
 def _end(_number: int, _frame: object) -> None:
+    _hear_no_more()
     raise _Ended
+
+
+def _hear_no_more() -> None:
+    """Stopping is no Python: a handler of Python's would wait for its end."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_DFL)
 
 
 def serve(*functions: Function, **options: Unpack[Options]) -> None:
     """Serves functions, and the models of a repository if one is named, until SIGINT (Ctrl-C) or SIGTERM: a second one ends at once.
 
-    In the main thread, which handles signals.
+    In the main thread, which handles signals. One that comes while models are loaded is heard when they are.
     """
+    server = Server(*functions, **options)
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-    signal.signal(signal.SIGTERM, _end)
     try:
-        with Server(*functions, **options) as server:
-            try:
-                server.wait()
-            except (KeyboardInterrupt, _Ended):
-                for each in before:  # stopping is no Python: a handler of Python's would wait for its end
-                    signal.signal(each, signal.SIG_DFL)
+        try:
+            signal.signal(signal.SIGTERM, _end)
+            if before[signal.SIGINT] is signal.default_int_handler:
+                signal.signal(signal.SIGINT, _end)
+            # Loading is no Python either: another thread waits for its end, so that this one takes signals meanwhile.
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(server.start).result()
+            server.wait()
+        except (KeyboardInterrupt, _Ended):  # the first of a program's own handler of SIGINT
+            _hear_no_more()
+        finally:
+            server.stop()
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
