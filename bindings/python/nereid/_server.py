@@ -8,6 +8,7 @@ import os
 import secrets
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import weakref
@@ -59,6 +60,12 @@ def arguments(options: dict[str, Any]) -> list[str]:
     return argv
 
 
+def of_this_python(argv: list[str]) -> list[str]:
+    """The option that the backend python runs this Python, which has the program's packages; none where the program says another."""
+    name = "python,python-executable="
+    return [f"--backend-config={name}{sys.executable}"] if sys.executable and not any(name in each for each in argv) else []
+
+
 class Server:
     """A server in this process, running inside `with` or between start() and stop().
 
@@ -93,7 +100,7 @@ class Server:
         if self._handle is not None:
             raise RuntimeError("the server runs already")
         try:
-            self._handle = _core.Server(["nereid", *self._options, *self._write()])
+            self._handle = _core.Server(["nereid", *of_this_python(self._options), *self._options, *self._write()])
         except BaseException:
             self._forget()
             raise
