@@ -378,6 +378,71 @@ def slow(x):
         stopped.result()
 
 
+def test_kept_model_that_is_loaded_again(script: Script, tmp_path: Path) -> None:
+    """It is looked at again where it does not fit any more; no response is dropped without a word."""
+    told = script("""
+        import asyncio, pathlib
+        folder = pathlib.Path(sys.argv[1]) / "m"
+        (folder / "1").mkdir(parents=True)
+        (folder / "1" / "model.py").write_text(sys.argv[2])
+        def write(datatype, decoupled=False):
+            tensors = [f"{kind} {{ name: '{name}' data_type: TYPE_{datatype} dims: [ -1 ] }}" for kind, name in (("input", "x"), ("output", "y"))]
+            policy = "model_transaction_policy { decoupled: true }" if decoupled else ""
+            (folder / "config.pbtxt").write_text("\\n".join(["backend: 'python'", *tensors, policy]))
+        def ask(model, value):
+            told.append([])
+            for call in (lambda: model.infer(x=[value]), lambda: asyncio.run(model.infer_async(x=[value])), lambda: list(model.stream(x=[value]))):
+                try:
+                    found = call()
+                    told[-1].append([each["y"].tolist() for each in (found if isinstance(found, list) else [found])])
+                except nereid.Error as error:
+                    told[-1].append(error.code.name)
+        told = []
+        write("FP32")
+        options = dict(model_repository=sys.argv[1], model_control_mode="explicit", load_model="m", http_port=0, grpc_port=0, metrics_port=0)
+        with nereid.Server(**options) as server:
+            kept = [server.model("m") for _ in range(3)]
+            ask(kept[0].asking(request_id="a"), 1.5)
+            write("FP64")
+            server.load("m")
+            ask(kept[0], 1.5)
+            write("FP32", decoupled=True)
+            server.load("m")
+            ask(kept[0], 1.5)
+            try:
+                asyncio.run(kept[1].asking(timeout=60).infer_async(x=np.ones(1, np.float32)))
+            except nereid.Error as error:
+                told.append([error.code.name, kept[1].decoupled])
+            write("INT32")
+            server.load("m")
+            ask(kept[0], 3)
+    """, tmp_path, RESPONDS)
+    assert told == [
+        [[[1.5]]] * 3, [[[1.5]]] * 3, ["UNSUPPORTED", "UNSUPPORTED", [[1.5], [2.5], [3.5]]], ["UNSUPPORTED", True], [[[3]]] * 3,
+    ]  # fmt: skip
+
+
+RESPONDS = """
+import json
+import triton_python_backend_utils as pb
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.decoupled = pb.using_decoupled_model_transaction_policy(json.loads(args["model_config"]))
+
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            x = pb.get_input_tensor_by_name(request, "x").as_numpy()
+            if self.decoupled:
+                sender = request.get_response_sender()
+                for i in range(3):
+                    sender.send(pb.InferenceResponse([pb.Tensor("y", x + x.dtype.type(i))]))
+                sender.send(flags=pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+            responses.append(pb.InferenceResponse([pb.Tensor("y", x)]))
+        return None if self.decoupled else responses
+"""
 LOADS_SLOWLY = """
 import os
 

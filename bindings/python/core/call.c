@@ -287,6 +287,15 @@ PyObject *call_wait(PyObject *call, double seconds)
     }
 }
 
+bool call_is_over(PyObject *call)
+{
+    struct call *c = call_of(call);
+    pthread_mutex_lock(&c->lock);
+    bool over = c->final && !c->first;
+    pthread_mutex_unlock(&c->lock);
+    return over;
+}
+
 /* wait(seconds) - see call_wait. */
 static PyObject *call_object_wait(PyObject *self, PyObject *args)
 {

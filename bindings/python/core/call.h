@@ -13,6 +13,9 @@ PyObject *call_start(TRITONSERVER_Server *server, PyObject *args);
  *          a signal's handler, the response's error */
 PyObject *call_wait(PyObject *call, double seconds);
 
+/* call_is_over - whether all responses were taken. */
+bool call_is_over(PyObject *call);
+
 /* call_bury - free what calls have left that ended when nobody looked at them any more. With the
  * GIL. */
 void call_bury(void);

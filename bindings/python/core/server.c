@@ -161,7 +161,8 @@ static PyObject *server_submit(PyObject *self, PyObject *args)
     return call;
 }
 
-/* infer(seconds, ...) - submit() with the rest, and wait for the first response. */
+/* infer(seconds, ...) - submit() with the rest, and wait for the response; UNSUPPORTED where it is
+ * not the only one. */
 static PyObject *server_infer(PyObject *self, PyObject *args)
 {
     Py_ssize_t count = PyTuple_Size(args);
@@ -169,6 +170,11 @@ static PyObject *server_infer(PyObject *self, PyObject *args)
     double seconds = rest ? PyFloat_AsDouble(PyTuple_GetItem(args, 0)) : 0;
     PyObject *call = rest && !PyErr_Occurred() ? server_submit(self, rest) : NULL;
     PyObject *outputs = call ? call_wait(call, seconds) : NULL;
+    if (outputs && outputs != Py_None && !call_is_over(call)) {
+        Py_CLEAR(outputs);
+        core_raise(TRITONSERVER_ERROR_UNSUPPORTED,
+                   "the request has more than one response: iterate over stream()");
+    }
     Py_XDECREF(call);
     Py_XDECREF(rest);
     return outputs;

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ._types import Array, Parameter, Settings
 if TYPE_CHECKING:
     from ._server import Server
 
+Sent = TypeVar("Sent")
 SEQUENCE_START, SEQUENCE_END = 1, 2
 
 
@@ -28,6 +29,14 @@ class Request:
     outputs: tuple[str, ...] | None = None
     wait: float = math.inf  # seconds
     settings: Settings | None = None
+
+
+@dataclass
+class Traits:
+    """What is known of a model. Loading it again may change them."""
+
+    decoupled: bool
+    datatypes: dict[str, str]  # of the inputs
 
 
 class Model:
@@ -42,12 +51,23 @@ class Model:
         self.version = version
         self._server = server
         self._request = Request()
-        self.decoupled = server._core.decoupled(name, version)
-        self._datatypes = {each["name"]: str(each["datatype"]) for each in self.metadata()["inputs"]}
-        self._bfloat16 = "BF16" in self._datatypes.values()
+        self._traits = Traits(False, {})
+        self._look()
 
     def __repr__(self) -> str:
         return f"<nereid.Model {self.name!r}>"
+
+    @property
+    def decoupled(self) -> bool:
+        """Whether a request may have any number of responses."""
+        return self._traits.decoupled
+
+    def _look(self) -> bool:
+        """At the model as it is now; tells whether it was another."""
+        before, known = Traits(**vars(self._traits)), self._traits  # those of all that came by asking()
+        known.decoupled = self._server._core.decoupled(self.name, self.version)
+        known.datatypes = {each["name"]: str(each["datatype"]) for each in self.metadata()["inputs"]}
+        return known != before
 
     def metadata(self) -> dict[str, Any]:
         """Versions, inputs and outputs."""
@@ -108,17 +128,18 @@ class Model:
 
         Raises Error with the status code, TimeoutError (asking(timeout=...)); Error UNSUPPORTED for a decoupled model.
         """
-        if self.decoupled:
-            self._is_decoupled()
+        self._one_response()
         request = self._request
-        found = self._server._core.infer(
-            request.wait, self.name, self.version, self._tensors(inputs, arrays), request.outputs, request.settings, None, 0
-        )
+        found = self._sent(
+            lambda tensors: self._server._core.infer(
+                request.wait, self.name, self.version, tensors, request.outputs, request.settings, None, 0
+            ), inputs, arrays,
+        )  # fmt: skip
         return {} if found is None else found
 
     def stream(self, inputs: Mapping[str, Any] | None = None, /, **arrays: Any) -> Iterator[dict[str, Array]]:
         """Asks once and gives the responses one by one: any number of a decoupled model. Leaving the iteration cancels the request."""
-        call = self._submit(self._tensors(inputs, arrays), None, 0)
+        call = self._submit(inputs, arrays, None, 0)
         return self._responses(call)
 
     def _responses(self, call: _core.Call) -> Iterator[dict[str, Array]]:
@@ -127,57 +148,92 @@ class Model:
 
     async def infer_async(self, inputs: Mapping[str, Any] | None = None, /, **arrays: Any) -> dict[str, Array]:
         """As infer, for an event loop of asyncio, which goes on meanwhile. Cancelling the task cancels the request."""
-        if self.decoupled:
+        self._one_response()
+        with mail() as (inbox, number, news):
+            call = self._submit(inputs, arrays, inbox, number)
+            found, over, lost = await self._news(call, news)
+            while not found and not over:
+                found, over, lost = await self._news(call, news)
+        if over and lost:
+            call.wait(0)  # raises what became of them
+        first = found[0] if found else {}
+        if isinstance(first, Exception):
+            raise first
+        if not over or len(found) > 1:
+            self._look()
             self._is_decoupled()
-        async for found in self.stream_async(inputs, **arrays):
-            return found
-        return {}
+        return first
 
     async def stream_async(self, inputs: Mapping[str, Any] | None = None, /, **arrays: Any) -> AsyncIterator[dict[str, Array]]:
         """As stream, for `async for`."""
         with mail() as (inbox, number, news):
-            call = self._submit(self._tensors(inputs, arrays), inbox, number)
-            over = False
+            call = self._submit(inputs, arrays, inbox, number)
+            over = lost = False
             while not over:
-                await self._wait(news)
-                news.clear()
-                found, over, lost = call.take()
+                found, over, lost = await self._news(call, news)
                 for each in found:
                     if isinstance(each, Exception):
                         raise each
                     yield each
-                if over and lost:
-                    call.wait(0)  # raises what became of them
+            if lost:
+                call.wait(0)
 
-    async def _wait(self, news: asyncio.Event) -> None:
+    async def _news(self, call: _core.Call, news: asyncio.Event) -> tuple[list[dict[str, Array] | Exception], bool, bool]:
+        """Waits until something has come, and takes it: see _core.Call.take."""
+        wait = self._request.wait
         try:
-            await (asyncio.wait_for(news.wait(), self._request.wait) if self._request.wait < math.inf else news.wait())
+            await (asyncio.wait_for(news.wait(), wait) if wait < math.inf else news.wait())
         except asyncio.TimeoutError:  # before Python 3.11 a class of its own
             raise TimeoutError("no response has come in time") from None
+        news.clear()
+        return call.take()
 
-    def _submit(self, inputs: dict[str, Any], inbox: _core.Inbox | None, number: int) -> _core.Call:
+    def _submit(self, inputs: Mapping[str, Any] | None, arrays: dict[str, Any], inbox: _core.Inbox | None, number: int) -> _core.Call:
         request = self._request
-        return self._server._core.submit(self.name, self.version, inputs, request.outputs, request.settings, inbox, number)
+        return self._sent(
+            lambda tensors: self._server._core.submit(
+                self.name, self.version, tensors, request.outputs, request.settings, inbox, number
+            ), inputs, arrays,
+        )  # fmt: skip
 
-    def _is_decoupled(self) -> None:
+    def _sent(self, send: Callable[[dict[str, Any]], Sent], inputs: Mapping[str, Any] | None, arrays: dict[str, Any]) -> Sent:
+        """send() with the tensors; once more where it does not fit because the model has changed."""
+        try:
+            return send(self._tensors(inputs, arrays))
+        except _errors.Error as error:
+            several = error.code == _errors.Code.UNSUPPORTED
+            if not (several or error.code == _errors.Code.INVALID_ARG) or not self._look():
+                raise
+            if several and self.decoupled:
+                self._is_decoupled()
+        return send(self._tensors(inputs, arrays))
+
+    def _one_response(self) -> None:
+        if self.decoupled:
+            self._look()
+        if self.decoupled:
+            self._is_decoupled()
+
+    def _is_decoupled(self) -> NoReturn:
         raise _errors.Error(
             f"model '{self.name}' is decoupled, a request may have any number of responses: iterate over stream() or stream_async()",
             _errors.Code.UNSUPPORTED,
         )
 
     def _tensors(self, inputs: Mapping[str, Any] | None, arrays: dict[str, Any]) -> dict[str, Any]:
-        made = {**inputs, **arrays} if inputs else arrays
+        datatypes = self._traits.datatypes
+        made = {**inputs, **arrays} if inputs else {**arrays}
         for name, value in made.items():
             if type(value) is not np.ndarray:
-                made[name] = self._array(name, value)
-        if self._bfloat16:
-            for name, datatype in self._datatypes.items():
+                made[name] = self._array(name, value, datatypes.get(name, "FP32"))
+        if "BF16" in datatypes.values():
+            for name, datatype in datatypes.items():
                 if datatype == "BF16" and name in made:
                     made[name] = _arrays.to_bfloat16(made[name])
         return made
 
-    def _array(self, name: str, value: Any) -> Array:
+    def _array(self, name: str, value: Any, datatype: str) -> Array:
         try:
-            return _arrays.as_array(value, self._datatypes.get(name, "FP32"))
+            return _arrays.as_array(value, datatype)
         except (TypeError, ValueError, BufferError, RuntimeError) as error:
             raise _errors.Error(f"input '{name}' of model '{self.name}' is no array: {error}", _errors.Code.INVALID_ARG) from error
