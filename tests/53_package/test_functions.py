@@ -443,6 +443,22 @@ class TritonPythonModel:
             responses.append(pb.InferenceResponse([pb.Tensor("y", x)]))
         return None if self.decoupled else responses
 """
+def test_functions_beside_a_file_of_options(script: Script, tmp_path: Path) -> None:
+    """What the file says of loading and of repositories holds for functions as what the program says."""
+    repository = Repository(tmp_path / "models")
+    repository.identity("copy")
+    (tmp_path / "conf").write_text(f"# of a server\nmodel-control-mode = Explicit\nload-model = copy\nmodel-repository = {repository.path}\n")
+    assert script("""
+        @nereid.model(inputs={"x": (np.float32, [-1])}, outputs={"y": (np.float32, [-1])})
+        def same(x):
+            return {"y": x}
+        told = []
+        with nereid.Server(same, config=sys.argv[1], http_port=0, grpc_port=0, metrics_port=0) as server:
+            told.append(server.model("same").infer(x=[1.5])["y"].tolist())
+            told.append(server.model("copy").infer(INPUT0=[2.5])["OUTPUT0"].tolist())
+    """, tmp_path / "conf") == [[1.5], [2.5]]
+
+
 LOADS_SLOWLY = """
 import os
 

@@ -60,6 +60,25 @@ def arguments(options: dict[str, Any]) -> list[str]:
     return argv
 
 
+def of_file(argv: list[str]) -> list[str]:
+    """What the file of --config says, as the command line writes it; what is wrong with the file the server tells."""
+    found = []
+    for each in argv:
+        if each.startswith("--config="):
+            try:
+                lines = Path(each.partition("=")[2]).read_text(errors="replace").split("\n")
+            except OSError:
+                continue
+            pairs = [line.partition("=") for line in lines if "=" in line and not line.lstrip().startswith("#")]
+            found += [f"--{name.strip()}={value.strip()}" for name, _, value in pairs]
+    return found
+
+
+def last(name: str, argv: list[str]) -> str:
+    """The value of an option that may be given once; "" = none."""
+    return next((each.partition("=")[2] for each in reversed(argv) if each.startswith(f"--{name}=")), "")
+
+
 def of_this_python(argv: list[str]) -> list[str]:
     """The option that the backend python runs this Python, which has the program's packages; none where the program says another."""
     name = "python,python-executable="
@@ -80,7 +99,6 @@ class Server:
     def __init__(self, *functions: Function, **options: Unpack[Options]):
         self._functions = functions
         self._options = arguments({"log_info": False, **options})
-        self._explicit = options.get("model_control_mode") == "explicit"
         self._handle: _core.Server | None = None
         self._folder: Path | None = None
         self._keys: list[str] = []
@@ -100,7 +118,8 @@ class Server:
         if self._handle is not None:
             raise RuntimeError("the server runs already")
         try:
-            self._handle = _core.Server(["nereid", *of_this_python(self._options), *self._options, *self._write()])
+            said = [*of_file(self._options), *self._options]
+            self._handle = _core.Server(["nereid", *of_this_python(said), *self._options, *self._write(said)])
         except BaseException:
             self._forget()
             raise
@@ -175,8 +194,8 @@ class Server:
     def unload(self, name: str) -> None:
         self._core.load(name, False)
 
-    def _write(self) -> list[str]:
-        """A repository of the functions, and the options that name it."""
+    def _write(self, said: list[str]) -> list[str]:
+        """A repository of the functions, and the options that name it beside what was said."""
         if not self._functions:
             return []
         self._folder = Path(tempfile.mkdtemp(prefix="nereid-functions-"))
@@ -188,8 +207,12 @@ class Server:
             (folder / "1").mkdir(parents=True)
             (folder / "config.pbtxt").write_text(each.config(key))
             (folder / "libtriton_function.so").symlink_to(_core.__file__)
-        load = [f"--load-model={each.name}" for each in self._functions] if self._explicit else []
-        return [f"--model-repository={self._folder}", *load]
+        explicit = last("model-control-mode", said).lower() == "explicit"
+        load = [f"--load-model={each.name}" for each in self._functions] if explicit else []
+        # Those of the command line take the place of those of a file.
+        named = ("--model-repository=", "--model-store=")
+        given = [] if any(each.startswith(named) for each in self._options) else [each for each in said if each.startswith(named)]
+        return [*given, f"--model-repository={self._folder}", *load]
 
     def _forget(self) -> None:
         _functions.release(self._keys)
