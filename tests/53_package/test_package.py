@@ -69,6 +69,38 @@ def test_digits(script: Script, digits: Path) -> None:
     """, digits) == 7
 
 
+def test_many_threads_start_and_stop(script: Script) -> None:
+    """One of them starts the server, the others are told; what was made for it is gone when it is stopped."""
+    assert script(f"""
+        import os, tempfile, threading
+        tempfile.tempdir = tempfile.mkdtemp()
+        @nereid.model(inputs={{"a": (np.float32, [1])}}, outputs={{"b": (np.float32, [1])}})
+        def same(a):
+            return {{"b": a}}
+        server, told = nereid.Server(same, {QUIET}), []
+        def start():
+            together.wait()
+            try:
+                server.start()
+            except RuntimeError as error:
+                found.append(str(error))
+        def stop():
+            together.wait()
+            server.stop()
+        for _ in range(5):
+            together, found = threading.Barrier(4), []
+            for work in (start, stop):
+                threads = [threading.Thread(target=work) for _ in range(4)]
+                for each in threads: each.start()
+                for each in threads: each.join()
+                if work is start:
+                    found.append(server.model("same").infer(a=[2])["b"].tolist())
+            told.append(found == ["the server runs already"] * 3 + [[2.0]])
+        told.append(os.listdir(tempfile.tempdir) == [])
+        os.rmdir(tempfile.tempdir)
+    """) == [True] * 6
+
+
 WHERE = """
 import sys
 

@@ -38,7 +38,7 @@ _running: weakref.WeakSet[Server] = weakref.WeakSet()
 def _forked() -> None:
     """A child of fork has none of the server's threads: its servers, and their folders, are the parent's to end."""
     for server in list(_running):
-        server._folder = None
+        server._folder, server._lock = None, threading.RLock()
     _running.clear()
 
 
@@ -103,6 +103,7 @@ class Server:
         self._folder: Path | None = None
         self._keys: list[str] = []
         self._stopped = threading.Event()
+        self._lock = threading.RLock()  # of what follows from start() and stop(), but for the end of the server itself
         names = [each.name for each in functions]
         if len(set(names)) != len(names):
             raise ValueError(f"two functions have the same name: {sorted(names)}")
@@ -115,16 +116,17 @@ class Server:
 
     def start(self) -> Self:
         """Opens the ports and loads the models; returns when they are ready."""
-        if self._handle is not None:
-            raise RuntimeError("the server runs already")
-        try:
-            said = [*of_file(self._options), *self._options]
-            self._handle = _core.Server(["nereid", *of_this_python(said), *self._options, *self._write(said)])
-        except BaseException:
-            self._forget()
-            raise
-        self._stopped.clear()
-        _running.add(self)
+        with self._lock:
+            if self._handle is not None:
+                raise RuntimeError("the server runs already")
+            try:
+                said = [*of_file(self._options), *self._options]
+                self._handle = _core.Server(["nereid", *of_this_python(said), *self._options, *self._write(said)])
+            except BaseException:
+                forget(*self._let_go())
+                raise
+            self._stopped = threading.Event()
+            _running.add(self)
         return self
 
     def stop(self) -> None:
@@ -132,19 +134,22 @@ class Server:
 
         Raises Error after exit_timeout_secs, when a model does not end: what it holds is lost then.
         """
-        handle, self._handle = self._handle, None
-        if handle is None:
-            return
-        _running.discard(self)
-        try:
+        with self._lock:
+            handle, self._handle, stopped = self._handle, None, self._stopped
+            if handle is None:
+                return
+            keys, folder = self._let_go()
+            _running.discard(self)
+        try:  # without the lock: a function may stop its server, too
             handle.close()
         finally:
-            self._forget()
-            self._stopped.set()
+            forget(keys, folder)
+            stopped.set()
 
     def wait(self) -> None:
         """Until another thread stops the server, or KeyboardInterrupt."""
-        while self._handle is not None and not self._stopped.wait(3600):
+        stopped = self._stopped
+        while self._handle is not None and not stopped.wait(3600):
             continue
 
     @property
@@ -214,12 +219,16 @@ class Server:
         given = [] if any(each.startswith(named) for each in self._options) else [each for each in said if each.startswith(named)]
         return [*given, f"--model-repository={self._folder}", *load]
 
-    def _forget(self) -> None:
-        _functions.release(self._keys)
-        self._keys = []
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+    def _let_go(self) -> tuple[list[str], Path | None]:
+        """What _write made, for forget()."""
+        keys, folder, self._keys, self._folder = self._keys, self._folder, [], None
+        return keys, folder
+
+
+def forget(keys: list[str], folder: Path | None) -> None:
+    _functions.release(keys)
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Ended(BaseException):
