@@ -521,6 +521,13 @@ def test_functions_that_cannot_be(script: Script) -> None:
         note(lambda: nereid.batch(inputs=some, outputs=some, max_batch_size=0)(f))
         one = nereid.model(inputs=some, outputs=some)(f)
         note(lambda: nereid.Server(one, one))
+        async def h(x): return {"x": x}
+        async def i(x): yield {"x": x}
+        note(lambda: nereid.model(inputs=some, outputs=some)(h))
+        note(lambda: nereid.model(inputs=some, outputs=some)(i))
+        note(lambda: nereid.batch(inputs={}, outputs=some)(f))
+        note(lambda: nereid.batch(inputs=some, outputs=some)(g))
+        note(lambda: nereid.Server("models"))
     """)
     assert told == [
         "ValueError: input 'x': expected (datatype, shape) such as (numpy.float32, [-1, 3]), found ('FP31', [1]): datatype: expected one of "
@@ -531,6 +538,11 @@ def test_functions_that_cannot_be(script: Script) -> None:
         "ValueError: timeout: expected seconds up to 86400, and none for a generator, found 1",
         "ValueError: max_batch_size: expected at least 1, found 0",
         "ValueError: two functions have the same name: ['f', 'f']",
+        "TypeError: function 'h': expected one without async, which is called on a thread of the server",
+        "TypeError: function 'i': expected one without async, which is called on a thread of the server",
+        "TypeError: function 'f': a batch is divided by the rows of its inputs; it has some, and is no generator",
+        "TypeError: function 'g': a batch is divided by the rows of its inputs; it has some, and is no generator",
+        "TypeError: expected functions of @nereid.model or @nereid.batch (a repository is model_repository=...), found 'models'",
     ]
 
 

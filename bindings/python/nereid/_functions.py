@@ -71,6 +71,10 @@ class Function:
             raise ValueError(f"timeout: expected seconds up to {MOST_SECONDS}, and none for a generator, found {self.timeout}")
         if self.instances < 1 or self.max_batch_size < 0:
             raise ValueError(f"instances, max_batch_size: expected at least 1, found {self.instances}, {self.max_batch_size}")
+        if inspect.iscoroutinefunction(self.body) or inspect.isasyncgenfunction(self.body):
+            raise TypeError(f"function '{self.name}': expected one without async, which is called on a thread of the server")
+        if self.max_batch_size and (inspect.isgeneratorfunction(self.body) or not self.inputs):
+            raise TypeError(f"function '{self.name}': a batch is divided by the rows of its inputs; it has some, and is no generator")
         self._outputs = {each.name: each for each in self.outputs}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Outputs | Iterator[Outputs]:

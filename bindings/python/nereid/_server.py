@@ -20,6 +20,7 @@ import numpy as np
 
 from . import _arrays, _core, _functions
 from ._errors import Error
+from ._functions import Function
 from ._model import Model
 from ._options import FLAGS, NAMES
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
-    from ._functions import Function
     from ._options import Options
 
 _core.adopt(Error, np.asarray, _arrays.plain, _arrays.texts, _arrays.from_bfloat16, _functions.find)
@@ -97,6 +97,9 @@ class Server:
     """
 
     def __init__(self, *functions: Function, **options: Unpack[Options]):
+        for each in functions:
+            if not isinstance(each, Function):
+                raise TypeError(f"expected functions of @nereid.model or @nereid.batch (a repository is model_repository=...), found {each!r}")
         self._functions = functions
         self._options = arguments({"log_info": False, **options})
         self._handle: _core.Server | None = None
