@@ -255,6 +255,24 @@ def test_numbers_that_cannot_be_sent(script: Script, identity: Path) -> None:
     """, identity) == [["priority"]] * 2 + [["queue_timeout"]] * 3
 
 
+def test_what_a_request_says_besides(script: Script, identity: Path) -> None:
+    """A parameter that cannot be sent is named; one output may be a text."""
+    assert script(f"""
+        told = []
+        with nereid.Server(model_repository=sys.argv[1], {QUIET}) as server:
+            model = server.model("id_fp32")
+            for wrong in (None, [1], 1 << 63):
+                try:
+                    model.asking(parameters={{"good": 1, "bad": wrong}})
+                except ValueError as error:
+                    told.append(str(error))
+            asked = model.asking(outputs="OUTPUT0", parameters={{"a": "b", "c": True, "d": 1.5, "e": -(1 << 63)}})
+            told.append(asked.infer(INPUT0=[1])["OUTPUT0"].tolist())
+    """, identity) == [
+        *[f"parameter 'bad': expected a str, bool, float or an int of 64 bits, found {each}" for each in (None, [1], 1 << 63)], [1.0],
+    ]  # fmt: skip
+
+
 def test_code_that_is_none(script: Script) -> None:
     """A model may answer with a number that is no status code."""
     assert script(f"""

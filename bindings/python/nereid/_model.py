@@ -90,7 +90,7 @@ class Model:
     def asking(
         self,
         *,
-        outputs: list[str] | None = None,
+        outputs: str | list[str] | None = None,
         timeout: float | None = None,
         queue_timeout: float = 0,
         request_id: str = "",
@@ -102,7 +102,7 @@ class Model:
     ) -> Model:
         """The same model, whose requests say more.
 
-        outputs        names of the outputs that are wanted; None = all
+        outputs        names of the outputs that are wanted, or one name; None = all
         timeout        seconds until a response has to be there: TimeoutError, and the request is cancelled. None = any time; less
                        than 0 is over at once
         queue_timeout  seconds that a request may wait in the server's queue; 0 = as configured
@@ -116,10 +116,14 @@ class Model:
         wait = math.inf if timeout is None else float(timeout)
         if math.isnan(wait):
             raise ValueError("timeout: expected seconds, found nan")
+        for name, value in (parameters or {}).items():
+            if not isinstance(value, (str, int, float)) or (isinstance(value, int) and not -(1 << 63) <= value < 1 << 63):
+                raise ValueError(f"parameter {name!r}: expected a str, bool, float or an int of 64 bits, found {value!r}")
         flags = (SEQUENCE_START if start else 0) | (SEQUENCE_END if end else 0)
         settings = (request_id, sequence, flags, priority, round(queue_timeout * 1e6), dict(parameters) if parameters else None)
         made = object.__new__(Model)
         made.__dict__.update(self.__dict__)
+        outputs = [outputs] if isinstance(outputs, str) else outputs
         made._request = Request(None if outputs is None else tuple(outputs), wait, settings)
         return made
 
