@@ -478,7 +478,8 @@ class TritonPythonModel:
 def test_signals_while_models_load(python: Path, tmp_path: Path, number: signal.Signals) -> None:
     """The first ends the server with status 0 once they are loaded, the second at once."""
     repository = Repository(tmp_path / "models")
-    folder = repository.model("slow", "backend: 'python' input { name: 'x' data_type: TYPE_FP32 dims: [ 1 ] } output { name: 'y' data_type: TYPE_FP32 dims: [ 1 ] }")
+    tensors = [f"{kind} {{ name: '{kind}' data_type: TYPE_FP32 dims: [ 1 ] }}" for kind in ("input", "output")]
+    folder = repository.model("slow", " ".join(["backend: 'python'", *tensors]))
     (folder / "1" / "model.py").write_text(LOADS_SLOWLY)
     file, go = tmp_path / "served.py", tmp_path / "go"
     file.write_text(TEN_LINES + SERVE)

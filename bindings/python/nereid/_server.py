@@ -99,7 +99,9 @@ class Server:
     def __init__(self, *functions: Function, **options: Unpack[Options]):
         for each in functions:
             if not isinstance(each, Function):
-                raise TypeError(f"expected functions of @nereid.model or @nereid.batch (a repository is model_repository=...), found {each!r}")
+                raise TypeError(
+                    f"expected functions of @nereid.model or @nereid.batch (a repository is model_repository=...), found {each!r}"
+                )
         self._functions = functions
         self._options = arguments({"log_info": False, **options})
         self._handle: _core.Server | None = None
