@@ -419,7 +419,7 @@ def test_new_certificates_are_taken_without_a_failed_request(identity_repository
 
     def ask() -> None:
         context = tls.context(authority)
-        while not stop.wait(0.02):  # between connections, for the others on the machine
+        while not stop.wait(0.02):  # allowed: a pause between connections, for the others on the machine
             try:
                 with tls.Connection(server.http_port, context) as c:
                     for _ in range(3):

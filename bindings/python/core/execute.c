@@ -115,7 +115,7 @@ static PyObject *execute_inputs(PyObject *held, TRITONBACKEND_Request *request)
     return inputs;
 }
 
-/* Takes the exception that is set, as an error: with the code of a nereid.Error, and of no other. */
+/* Takes the exception that is set, as an error: with the code of a nereid.Error, and no other. */
 static TRITONSERVER_Error *execute_error(void)
 {
     PyObject *exception = core_exception();
@@ -197,7 +197,7 @@ static bool execute_is_cancelled(TRITONBACKEND_Request *request)
 }
 
 /* Answers a request with an error, which is freed. */
-static void execute_fail(TRITONBACKEND_Request *request, TRITONSERVER_Error *e)
+static void execute_answer_error(TRITONBACKEND_Request *request, TRITONSERVER_Error *e)
 {
     TRITONBACKEND_Response *response = NULL;
     TRITONSERVER_ErrorDelete(TRITONBACKEND_ResponseNew(&response, request));
@@ -214,7 +214,7 @@ static bool execute_stream(TRITONBACKEND_Request *request, PyObject *items)
     TRITONBACKEND_ResponseFactory *factory;
     TRITONSERVER_Error *e = TRITONBACKEND_ResponseFactoryNew(&factory, request);
     if (e) {
-        execute_fail(request, e);
+        execute_answer_error(request, e);
         return false;
     }
     bool over = false; /* the last response was sent */
