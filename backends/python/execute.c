@@ -82,8 +82,15 @@ static void execute_heard_one(struct host *host, struct wire_in *in, TRITONBACKE
     bool responds = wire_u32(in);
     if (in->bad || !handle)
         return;
-    if (release == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
-        fate->release = release;
+    if (release == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) {
+        if (handle->closed)
+            berr_log(berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                              "'%s' gives back a request whose final response it has sent",
+                              host->name),
+                     "a request is released, not executed again");
+        else
+            fate->release = release;
+    }
     TRITONBACKEND_Response *response = NULL;
     if (responds && !handle->closed) {
         TRITONSERVER_Error *err = TRITONBACKEND_ResponseNew(&response, request);

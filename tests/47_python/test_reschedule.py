@@ -40,6 +40,22 @@ def test_a_response_in_each_execution(both: Both, count: int) -> None:
     assert [each["final"] for each in came] == [False] * (count - 1) + [True]
 
 
+def test_nothing_is_executed_again_behind_a_final_response(both: Both) -> None:
+    """The model is told so in one line. The reference ends by it."""
+    asker = both.askers["nereid"]
+    process = asker.server.process
+    before = process.log_path.stat().st_size
+    came = asker.stream("reschedule_decoupled", {"N": number(-1)})
+    assert [(runs(each), each["final"]) for each in came] == [([1, -1], True)]
+
+    def told() -> list[str]:
+        return [line for line in process.log(offset=before).splitlines() if "release" in line]
+
+    process.wait_until(told, 30)
+    (line,) = told()
+    assert "'reschedule_decoupled_0' gives back a request whose final response it has sent" in line
+
+
 def test_streams_of_many(both: Both) -> None:
     def ask(asker: Asker) -> list[Any]:
         return asker.at_once(lambda i: [runs(each) for each in asker.stream("reschedule_decoupled", {"N": number(1 + i)})], 10)

@@ -1,4 +1,4 @@
-"""An iterative sequence, decoupled: a response in each of N executions."""
+"""An iterative sequence, decoupled: a response in each of N executions; below 0, one that is final from a request that is given back."""
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -15,7 +15,11 @@ class TritonPythonModel:
             self.runs[request.correlation_id()] = done
             response = pb_utils.InferenceResponse([pb_utils.Tensor("RUNS", np.array([[done, wanted]], dtype=np.int32))])
             sender = request.get_response_sender()
-            if done < wanted:
+            if wanted < 0:
+                del self.runs[request.correlation_id()]
+                request.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
+                sender.send(response, flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+            elif done < wanted:
                 request.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
                 sender.send(response)
             else:
