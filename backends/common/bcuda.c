@@ -124,14 +124,20 @@ static struct bcuda *take_kept(int32_t device, enum bcuda_priority priority)
     return c;
 }
 
+/* As bcuda_enter, to give something back: what cannot be entered keeps it. */
+static bool enter_to_free(struct bcuda *c)
+{
+    TRITONSERVER_Error *err = bcuda_enter(c);
+    berr_drop(err);
+    return !err;
+}
+
 static void bcuda_destroy(struct bcuda *c)
 {
-    TRITONSERVER_Error *err = c->stream ? bcuda_enter(c) : NULL;
-    if (c->stream && !err) {
+    if (c->stream && enter_to_free(c)) {
         (void)driver.stream_free(c->stream);
         bcuda_leave();
     }
-    berr_drop(err);
     if (c->context)
         (void)driver.context_release(c->handle);
     free(c);
@@ -185,12 +191,10 @@ TRITONSERVER_Error *bcuda_open(TRITONBACKEND_ModelInstance *instance, struct bcu
 
 static void end_sleep(struct bcuda *c)
 {
-    TRITONSERVER_Error *err = c->event ? bcuda_enter(c) : NULL;
-    if (c->event && !err) {
+    if (c->event && enter_to_free(c)) {
         (void)driver.event_free(c->event);
         bcuda_leave();
     }
-    berr_drop(err);
     c->event = NULL;
 }
 
@@ -358,12 +362,10 @@ TRITONSERVER_Error *bcuda_replay(struct bcuda *c, struct cuda_graph_exec *graph)
 
 void bcuda_forget(struct bcuda *c, struct cuda_graph_exec *graph)
 {
-    TRITONSERVER_Error *err = graph ? bcuda_enter(c) : NULL;
-    if (graph && !err) {
+    if (graph && enter_to_free(c)) {
         (void)driver.graph_exec_free(graph);
         bcuda_leave();
     }
-    berr_drop(err);
 }
 
 TRITONSERVER_Error *bcuda_sleep(struct bcuda *c)

@@ -45,11 +45,9 @@ static struct metrics *own_metrics(struct host *host)
 /* Makes room for one more slot. It is taken by numbers_take.
  * slots    their place, which may move
  * ret      the slot's number */
-static TRITONSERVER_Error *numbers_next(const struct metrics *m, struct numbers *numbers,
-                                        void **slots, size_t bytes, const char *what, size_t *ret)
+static TRITONSERVER_Error *numbers_next(struct numbers *numbers, void **slots, size_t bytes,
+                                        const char *what, size_t *ret)
 {
-    if (!m)
-        return berr_no_memory();
     if (numbers->free_count) {
         *ret = numbers->free[numbers->free_count - 1];
         return NULL;
@@ -105,10 +103,12 @@ static TRITONSERVER_Error *metrics_new_family(struct host *host, const struct as
     struct metrics *m = own_metrics(host);
     if (count != 3 || values[2].number < 0 || values[2].number > TRITONSERVER_METRIC_KIND_HISTOGRAM)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "Unknown metric kind");
+    if (!m)
+        return berr_no_memory();
     size_t number;
-    void *slots = m ? m->families : NULL;
-    TRITONSERVER_Error *err = numbers_next(m, m ? &m->family_numbers : NULL, &slots,
-                                           sizeof *m->families, "metric families", &number);
+    void *slots = m->families;
+    TRITONSERVER_Error *err =
+        numbers_next(&m->family_numbers, &slots, sizeof *m->families, "metric families", &number);
     if (err)
         return err;
     m->families = slots;
@@ -195,8 +195,7 @@ static TRITONSERVER_Error *metrics_new(struct host *host, const struct asked_val
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "labels are texts without a zero byte");
     size_t number;
     void *slots = m->all;
-    TRITONSERVER_Error *err =
-        numbers_next(m, &m->numbers, &slots, sizeof *m->all, "metrics", &number);
+    TRITONSERVER_Error *err = numbers_next(&m->numbers, &slots, sizeof *m->all, "metrics", &number);
     if (err)
         return err;
     m->all = slots;
