@@ -1,8 +1,12 @@
 #include "isolate/wire/isolate_pool.h"
 
+#include "os/thread.h"
 #include "support/unit.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PAGES 1000u /* no power of two */
 #define BYTES ((uint64_t)PAGES * ISOLATE_POOL_PAGE)
@@ -112,4 +116,73 @@ static void random_places(void **state)
     isolate_pool_free(p);
 }
 
-UNIT_MAIN(UNIT(places_and_limit), UNIT(idle_memory_goes_back), UNIT(random_places))
+struct request {
+    struct isolate_pool *pool;
+    struct thread *thread; /* takes a place while the memory of that place goes back */
+    atomic_int tid;        /* of it, from when it asks */
+    atomic_bool over;
+    bool taken;
+    uint64_t offset;
+    unsigned forgotten;
+};
+
+#define MANY_BYTES ((uint64_t)4096 * ISOLATE_POOL_PAGE)
+
+static void take_all(void *arg)
+{
+    struct request *r = arg;
+    atomic_store(&r->tid, gettid());
+    r->taken = isolate_pool_take(r->pool, MANY_BYTES, &r->offset);
+    atomic_store(&r->over, true);
+}
+
+static bool sleeps(int tid)
+{
+    char path[64], line[256] = "";
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return false;
+    size_t n = fread(line, 1, sizeof(line) - 1, f);
+    fclose(f);
+    line[n] = '\0';
+    const char *name_end = strrchr(line, ')');
+    return name_end && name_end[1] == ' ' && name_end[2] == 'S';
+}
+
+static void forget_while_asked(void *owner, uint64_t offset, uint64_t bytes)
+{
+    struct request *r = owner;
+    (void)offset;
+    assert_true(bytes < MANY_BYTES);
+    if (r->forgotten++)
+        return;
+    unit_succeeds(thread_start("taker", take_all, r, &r->thread));
+    while (!atomic_load(&r->over) && !(atomic_load(&r->tid) && sleeps(atomic_load(&r->tid))))
+        ;
+}
+
+/* A place whose memory goes back is no place in use: who needs it waits for one step of that. */
+static void taken_while_it_goes_back(void **state)
+{
+    (void)state;
+    struct request r = {0};
+    uint64_t a;
+    r.pool = isolate_pool_new(MANY_BYTES, MANY_BYTES, forget_while_asked, &r);
+    assert_true(isolate_pool_take(r.pool, MANY_BYTES, &a));
+    isolate_pool_give(r.pool, a, 10);
+    assert_true(isolate_pool_trim(r.pool, 11)); /* the rest stays warm */
+    thread_join(r.thread);
+    assert_true(r.taken);
+    assert_int_equal(r.forgotten, 1);
+    assert_false(isolate_pool_trim(r.pool, TIME_NEVER)); /* it is in use */
+    isolate_pool_give(r.pool, r.offset, 20);
+    assert_false(isolate_pool_trim(r.pool, 21));
+    assert_int_equal(r.forgotten, 5);
+    assert_true(isolate_pool_take(r.pool, MANY_BYTES, &a));
+    isolate_pool_give(r.pool, a, 30);
+    isolate_pool_free(r.pool);
+}
+
+UNIT_MAIN(UNIT(places_and_limit), UNIT(idle_memory_goes_back), UNIT(random_places),
+          UNIT(taken_while_it_goes_back))

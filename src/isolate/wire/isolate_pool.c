@@ -6,6 +6,8 @@
 
 #define ORDERS 32u
 #define NONE   UINT32_MAX
+/* So much goes back to the system at once: a request that needs the place waits for no more. */
+#define STEP_PAGES 1024u
 
 enum state {
     INSIDE, /* no place begins at this page */
@@ -31,6 +33,8 @@ struct isolate_pool {
     uint32_t free[ORDERS]; /* first free place of 2^n pages */
     uint64_t used;
     uint64_t limit;
+    unsigned trims; /* places that are taken only because their memory goes back */
+    struct mutex_cond trimmed;
     isolate_pool_forget_fn *forget;
     void *owner;
 };
@@ -64,6 +68,7 @@ struct isolate_pool *isolate_pool_new(uint64_t bytes, uint64_t limit,
     CHECK(bytes % ISOLATE_POOL_PAGE == 0 && bytes >> 43 == 0);
     struct isolate_pool *p = MEM_NEW(struct isolate_pool);
     mutex_init(&p->lock, MUTEX_RANK_LEAF);
+    mutex_cond_init(&p->trimmed);
     p->page_count = (uint32_t)(bytes / ISOLATE_POOL_PAGE);
     p->pages = mem_zalloc(p->page_count * sizeof(*p->pages));
     p->limit = limit;
@@ -86,6 +91,7 @@ void isolate_pool_free(struct isolate_pool *p)
 {
     if (!p)
         return;
+    mutex_cond_fini(&p->trimmed);
     mutex_fini(&p->lock);
     mem_free(p->pages);
     mem_free(p);
@@ -108,7 +114,7 @@ static void cut_down(struct isolate_pool *p, uint32_t at, uint8_t order)
 static bool isolate_pool_take_pages(struct isolate_pool *p, uint64_t bytes, uint64_t *ret_offset)
 {
     uint64_t pages = (bytes - 1) / ISOLATE_POOL_PAGE + 1;
-    if (bytes > p->limit - p->used || pages > p->page_count)
+    if (pages > p->page_count)
         return false;
     uint8_t order = (uint8_t)(pages > 1 ? 32 - __builtin_clz((uint32_t)pages - 1) : 0);
     unsigned from = order;
@@ -129,8 +135,11 @@ static bool isolate_pool_take_pages(struct isolate_pool *p, uint64_t bytes, uint
 
 bool isolate_pool_take(struct isolate_pool *p, uint64_t bytes, uint64_t *ret_offset)
 {
+    bool ok = false;
     mutex_lock(&p->lock);
-    bool ok = isolate_pool_take_pages(p, bytes, ret_offset);
+    while (bytes <= p->limit - p->used && !(ok = isolate_pool_take_pages(p, bytes, ret_offset)) &&
+           p->trims)
+        mutex_cond_wait(&p->trimmed, &p->lock);
     mutex_unlock(&p->lock);
     return ok;
 }
@@ -181,25 +190,38 @@ static uint32_t find_warm(const struct isolate_pool *p, time_ns before, bool *re
     return NONE;
 }
 
+/* Gives the memory of a free place back, by steps. It is taken meanwhile, because the system calls
+ * run without the lock. Returns false if somebody waits for a place: the rest stays warm. */
+static bool isolate_pool_cool(struct isolate_pool *p, uint32_t at)
+{
+    uint32_t pages = 1u << p->pages[at].order, step = 0;
+    unlink_free(p, at);
+    p->pages[at].state = TAKEN;
+    p->trims++;
+    for (uint32_t done = 0; done < pages && !p->trimmed.waiting; done += step) {
+        step = pages - done < STEP_PAGES ? pages - done : STEP_PAGES;
+        mutex_unlock(&p->lock);
+        p->forget(p->owner, (uint64_t)(at + done) * ISOLATE_POOL_PAGE,
+                  (uint64_t)step * ISOLATE_POOL_PAGE);
+        mutex_lock(&p->lock);
+        p->pages[at].warm = done + step < pages;
+    }
+    bool all = !p->pages[at].warm;
+    isolate_pool_join(p, at);
+    p->trims--;
+    mutex_cond_broadcast(&p->trimmed);
+    return all;
+}
+
 bool isolate_pool_trim(struct isolate_pool *p, time_ns before)
 {
-    bool others = false;
+    bool others = false, all = true;
     mutex_lock(&p->lock);
     uint32_t at;
-    while ((at = find_warm(p, before, &others)) != NONE) {
-        /* Marked as taken while the system call runs without the lock. */
-        uint8_t order = p->pages[at].order;
-        unlink_free(p, at);
-        p->pages[at].state = TAKEN;
-        mutex_unlock(&p->lock);
-        p->forget(p->owner, (uint64_t)at * ISOLATE_POOL_PAGE,
-                  ((uint64_t)1 << order) * ISOLATE_POOL_PAGE);
-        mutex_lock(&p->lock);
-        p->pages[at].warm = false;
-        isolate_pool_join(p, at);
-    }
+    while (all && (at = find_warm(p, before, &others)) != NONE)
+        all = isolate_pool_cool(p, at);
     mutex_unlock(&p->lock);
-    return others;
+    return others || !all;
 }
 
 uint64_t isolate_pool_used(struct isolate_pool *p)

@@ -21,15 +21,15 @@ struct isolate_pool *isolate_pool_new(uint64_t bytes, uint64_t limit,
                                       isolate_pool_forget_fn *forget, void *owner);
 void isolate_pool_free(struct isolate_pool *p);
 
-/* isolate_pool_take - take a place of at least `bytes` (above 0), which starts on a page.
- * Returns false if there is none. */
+/* isolate_pool_take - take a place of at least `bytes` (above 0), which starts on a page. Waits for
+ * a place whose memory just goes back to the system. Returns false if there is none. */
 bool isolate_pool_take(struct isolate_pool *p, uint64_t bytes, uint64_t *ret_offset);
 
 /* isolate_pool_give - give a place back. */
 void isolate_pool_give(struct isolate_pool *p, uint64_t offset, time_ns now);
 
-/* isolate_pool_trim - give memory back that was freed before the time `before`. Returns true if
- * other memory stays warm. */
+/* isolate_pool_trim - give memory back that was freed before the time `before`. It ends early if
+ * somebody waits for a place. Returns true if other memory stays warm. */
 bool isolate_pool_trim(struct isolate_pool *p, time_ns before);
 
 /* isolate_pool_used - bytes in use. */
