@@ -1,29 +1,37 @@
 #include "environment.h"
 
+#include <fcntl.h>
 #include <ftw.h>
+#include <glob.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/berr.h"
 #include "process.h"
 
-struct unpacked {
-    struct unpacked *next;
-    char *archive;
-    struct timespec changed;
-    char folder[64];
+#define BASE "/tmp/nereid-python-env-"
+
+struct environment {
+    struct environment *next;
+    char *path;
+    struct stat info; /* of the path, when it was unpacked */
+    unsigned users;
+    char folder[64]; /* "" = a folder that the model brings */
+    char *activate;
 };
 
 struct environments {
     pthread_mutex_t lock; /* guards what follows; held while an archive is unpacked */
-    char base[32];        /* "" = nothing was unpacked yet */
-    unsigned count;
-    struct unpacked *first;
+    char base[32];        /* "" = none, otherwise a folder that is locked by base_fd */
+    int base_fd;
+    unsigned made;
+    struct environment *first; /* those that are unpacked */
 };
 
 struct environments *environments_new(void)
@@ -34,7 +42,8 @@ struct environments *environments_new(void)
     return all;
 }
 
-static int environment_remove(const char *path, const struct stat *info, int kind, struct FTW *walk)
+static int environment_remove_file(const char *path, const struct stat *info, int kind,
+                                   struct FTW *walk)
 {
     (void)info;
     (void)kind;
@@ -43,131 +52,201 @@ static int environment_remove(const char *path, const struct stat *info, int kin
     return 0;
 }
 
-static void environment_remove_all(const char *folder)
+static void environment_remove(const char *folder)
 {
-    nftw(folder, environment_remove, 16, FTW_DEPTH | FTW_PHYS);
+    nftw(folder, environment_remove_file, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Opens and locks a base folder. -1: another server has it. */
+static int environments_lock_base(const char *base, int flags)
+{
+    int fd = open(base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | flags) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Removes what servers left behind that were killed: the kernel has taken their locks. */
+static void environments_sweep(void)
+{
+    glob_t found;
+    struct stat info;
+    if (glob(BASE "??????", GLOB_NOSORT, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *base = found.gl_pathv[i];
+        if (lstat(base, &info) != 0 || info.st_uid != geteuid())
+            continue;
+        int fd = environments_lock_base(base, LOCK_NB);
+        if (fd < 0)
+            continue;
+        environment_remove(base);
+        close(fd);
+    }
+    globfree(&found);
+}
+
+static TRITONSERVER_Error *environments_make_base(struct environments *all)
+{
+    struct stat info = {0};
+    environments_sweep();
+    /* Another server may sweep it away before it is locked. */
+    for (int tries = 0; tries < 10 && info.st_nlink == 0; tries++) {
+        memcpy(all->base, BASE "XXXXXX", sizeof BASE "XXXXXX");
+        all->base_fd = mkdtemp(all->base) ? environments_lock_base(all->base, 0) : -1;
+        if (all->base_fd < 0)
+            break;
+        if (fstat(all->base_fd, &info) != 0 || info.st_nlink == 0)
+            close(all->base_fd);
+    }
+    if (info.st_nlink)
+        return NULL;
+    all->base[0] = '\0';
+    return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                    "Failed to create temporary directory for Python environments.");
+}
+
+static void environments_drop_base(struct environments *all)
+{
+    environment_remove(all->base);
+    close(all->base_fd);
+    all->base[0] = '\0';
 }
 
 void environments_free(struct environments *all)
 {
     if (!all)
         return;
-    if (all->base[0])
-        environment_remove_all(all->base);
-    while (all->first) {
-        struct unpacked *next = all->first->next;
-        free(all->first->archive);
-        free(all->first);
-        all->first = next;
-    }
     pthread_mutex_destroy(&all->lock);
     free(all);
 }
 
 /* Unpacks an archive into a folder of its own; what is left of one that cannot be is removed by the
- * caller. */
-static TRITONSERVER_Error *environment_unpack(struct environments *all, struct unpacked *made)
+ * caller. Lock held. */
+static TRITONSERVER_Error *environment_unpack(struct environments *all, struct environment *one)
 {
-    if (!all->base[0]) {
-        snprintf(all->base, sizeof all->base, "/tmp/python_env_XXXXXX");
-        if (!mkdtemp(all->base)) {
-            all->base[0] = '\0';
-            return berr_new(TRITONSERVER_ERROR_INTERNAL,
-                            "Failed to create temporary directory for Python environments.");
-        }
-    }
-    snprintf(made->folder, sizeof made->folder, "%s/%u", all->base, all->count++);
-    if (mkdir(made->folder, 0755) != 0)
+    TRITONSERVER_Error *err = all->base[0] ? NULL : environments_make_base(all);
+    if (err)
+        return err;
+    snprintf(one->folder, sizeof one->folder, "%s/%u", all->base, all->made++);
+    if (mkdir(one->folder, 0755) != 0)
         return berr_new(TRITONSERVER_ERROR_INTERNAL,
-                        "Failed to create environment directory for '%s'.", made->folder);
-    const char *argv[] = {"tar", "-xzf", made->archive, "-C", made->folder, "--no-same-owner",
-                          NULL};
-    TRITONSERVER_Error *err = process_run(argv);
+                        "Failed to create environment directory for '%s'.", one->folder);
+    const char *argv[] = {"tar", "-xzf", one->path, "-C", one->folder, "--no-same-owner", NULL};
+    err = process_run(argv);
     if (!err)
         return NULL;
     TRITONSERVER_Error *told =
         berr_new(TRITONSERVER_ERROR_INTERNAL, "cannot unpack the Python environment '%s': %s",
-                 made->archive, TRITONSERVER_ErrorMessage(err));
+                 one->path, TRITONSERVER_ErrorMessage(err));
     TRITONSERVER_ErrorDelete(err);
     return told;
 }
 
-/* Removes what is left of an archive that cannot be unpacked. */
-static void environment_forget(struct environments *all, struct unpacked *made)
+static bool environment_is_of(const struct environment *one, const char *path,
+                              const struct stat *info)
 {
-    if (made->folder[0])
-        environment_remove_all(made->folder);
-    if (!all->first && rmdir(all->base) == 0)
-        all->base[0] = '\0'; /* nothing else was unpacked */
-    free(made->archive);
-    free(made);
+    return strcmp(one->path, path) == 0 && one->info.st_dev == info->st_dev &&
+           one->info.st_ino == info->st_ino && one->info.st_size == info->st_size &&
+           one->info.st_mtim.tv_sec == info->st_mtim.tv_sec &&
+           one->info.st_mtim.tv_nsec == info->st_mtim.tv_nsec;
 }
 
-static const struct unpacked *environment_known(const struct environments *all, const char *archive,
-                                                const struct stat *info)
+static void environment_free(struct environment *one)
 {
-    const struct unpacked *each = all->first;
-    while (each &&
-           (strcmp(each->archive, archive) != 0 || each->changed.tv_sec != info->st_mtim.tv_sec ||
-            each->changed.tv_nsec != info->st_mtim.tv_nsec))
-        each = each->next;
-    return each;
+    free(one->path);
+    free(one->activate);
+    free(one);
 }
 
-/* The folder of an archive that was unpacked, now or before; under the lock. */
-static TRITONSERVER_Error *environment_folder(struct environments *all, const char *archive,
-                                              const struct stat *info, const char **ret_folder)
+/* Deletes what was unpacked, and the base folder with the last. Lock held. */
+static void environment_forget(struct environments *all, struct environment *one)
 {
-    const struct unpacked *known = environment_known(all, archive, info);
-    if (known) {
-        *ret_folder = known->folder;
-        return NULL;
-    }
-    struct unpacked *made = calloc(1, sizeof *made);
-    if (made)
-        made->archive = strdup(archive);
-    if (!made || !made->archive) {
-        free(made);
+    if (one->folder[0])
+        environment_remove(one->folder);
+    if (!all->first && all->base[0])
+        environments_drop_base(all);
+    environment_free(one);
+}
+
+/* Lock held. */
+static TRITONSERVER_Error *environment_new(struct environments *all, const char *path,
+                                           const struct stat *info, struct environment **ret)
+{
+    struct environment *one = calloc(1, sizeof *one);
+    if (!one)
         return berr_no_memory();
+    one->info = *info;
+    one->users = 1;
+    one->path = strdup(path);
+    bool packed = !S_ISDIR(info->st_mode);
+    TRITONSERVER_Error *err = !one->path ? berr_no_memory()
+                              : packed   ? environment_unpack(all, one)
+                                         : NULL;
+    if (!err && asprintf(&one->activate, "%s/bin/activate", packed ? one->folder : path) < 0) {
+        one->activate = NULL;
+        err = berr_no_memory();
     }
-    made->changed = info->st_mtim;
-    TRITONSERVER_Error *err = environment_unpack(all, made);
+    if (!err && access(one->activate, R_OK) != 0)
+        err =
+            berr_new(TRITONSERVER_ERROR_INTERNAL,
+                     "Path %s does not exist. The Python environment should contain an 'activate' "
+                     "script.",
+                     one->activate);
     if (err) {
-        environment_forget(all, made);
+        environment_forget(all, one);
         return err;
     }
-    made->next = all->first;
-    all->first = made;
-    *ret_folder = made->folder;
+    if (packed) {
+        one->next = all->first;
+        all->first = one;
+    }
+    *ret = one;
     return NULL;
 }
 
-TRITONSERVER_Error *environments_find(struct environments *all, const char *path,
-                                      char **ret_activate)
+TRITONSERVER_Error *environments_take(struct environments *all, const char *path,
+                                      struct environment **ret)
 {
     char whole[PATH_MAX];
     struct stat info;
     if (!realpath(path, whole) || stat(whole, &info) != 0)
         return berr_new(TRITONSERVER_ERROR_INTERNAL, "Failed to get the canonical path for %s.",
                         path);
-    const char *folder = whole;
     TRITONSERVER_Error *err = NULL;
     pthread_mutex_lock(&all->lock);
-    if (!S_ISDIR(info.st_mode))
-        err = environment_folder(all, whole, &info, &folder);
-    char *activate = NULL;
-    if (!err && asprintf(&activate, "%s/bin/activate", folder) < 0)
-        err = berr_no_memory();
+    struct environment *known = all->first;
+    while (known && !environment_is_of(known, whole, &info))
+        known = known->next;
+    if (known)
+        known->users++;
+    else
+        err = environment_new(all, whole, &info, &known);
     pthread_mutex_unlock(&all->lock);
-    if (!err && access(activate, R_OK) != 0) {
-        err =
-            berr_new(TRITONSERVER_ERROR_INTERNAL,
-                     "Path %s does not exist. The Python environment should contain an 'activate' "
-                     "script.",
-                     activate);
-        free(activate);
-    }
     if (!err)
-        *ret_activate = activate;
+        *ret = known;
     return err;
+}
+
+void environments_give(struct environments *all, struct environment *one)
+{
+    if (!one)
+        return;
+    pthread_mutex_lock(&all->lock);
+    if (--one->users == 0) {
+        for (struct environment **at = &all->first; *at; at = &(*at)->next)
+            if (*at == one) {
+                *at = one->next;
+                break;
+            }
+        environment_forget(all, one);
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+const char *environment_activate(const struct environment *one)
+{
+    return one->activate;
 }

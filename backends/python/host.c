@@ -139,8 +139,10 @@ static void host_wait_idle(struct host *host)
 
 TRITONSERVER_Error *host_restart(struct host *host)
 {
-    return stub_start(host->model->runtime->options, host->name, host->model->activate, host->bell,
-                      host_heard, host_ended, host, &host->stub);
+    const struct model *model = host->model;
+    const char *activate = model->environment ? environment_activate(model->environment) : NULL;
+    return stub_start(model->runtime->options, host->name, activate, host->bell, host_heard,
+                      host_ended, host, &host->stub);
 }
 
 static void host_destroy(struct host *host)

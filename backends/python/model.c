@@ -64,7 +64,7 @@ static TRITONSERVER_Error *model_find_environment(struct model *model, yyjson_va
     if (!path)
         return berr_no_memory();
     TRITONSERVER_Error *err =
-        environments_find(model->runtime->environments, path, &model->activate);
+        environments_take(model->runtime->environments, path, &model->environment);
     free(path);
     return err;
 }
@@ -114,7 +114,7 @@ static TRITONSERVER_Error *model_read(struct model *model)
         err = bfile_check_kind(model->file, model->name);
     if (!err)
         err = model_read_parameters(model, config);
-    if (!err && !model->activate)
+    if (!err && !model->environment)
         err = model_find_environment(model, config);
     yyjson_doc_free(doc);
     return err;
@@ -193,5 +193,5 @@ void model_fini(struct model *model)
     free(model->repository);
     free(model->file);
     free(model->config);
-    free(model->activate);
+    environments_give(model->runtime->environments, model->environment);
 }

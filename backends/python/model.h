@@ -21,7 +21,7 @@ struct model {
     TRITONSERVER_Server *server;
     const struct runtime *runtime;
     char *name, *repository, *file, *config; /* config: JSON */
-    char *activate;                          /* of its execution environment; NULL = none */
+    struct environment *environment;         /* NULL = none */
     uint64_t version;
     bool decoupled;
     bool gpu_inputs; /* those that lie on the GPU of an instance are given to it there */

@@ -522,7 +522,8 @@ static TRITONSERVER_Error *stub_process(struct stub *stub, const struct options 
     if (asprintf(&script, "%s/triton_python_backend_stub.py", options->folder) < 0)
         return berr_no_memory();
     const char *python = options->executable ? options->executable : "python3";
-    const char *shell = ". \"$0\" && exec python3 \"$@\"";
+    const char *shell = ". \"$0\" || { s=$?; echo \"'$0' failed: status $s\" >&2; exit 1; }; "
+                        "exec python3 \"$@\"";
     const char *plain[] = {python, script, "3", "4", "5", NULL};
     const char *within[] = {"bash", "-c", shell, activate, script, "3", "4", "5", NULL};
     int given[PROCESS_GIVEN] = {stub->memory, there, stub->up.bell};

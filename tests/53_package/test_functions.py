@@ -352,6 +352,26 @@ def endless(x):
         server.process.ends(-number)
 
 
+def test_folders_of_a_process_that_was_killed(python: Path, tmp_path: Path) -> None:
+    """The next process that serves functions deletes them, and leaves those of processes that run."""
+    file, place = tmp_path / "served.py", tmp_path / "tmp"
+    file.write_text(TEN_LINES + SERVE)
+    place.mkdir()
+    first, second = (Packaged(python, file, [], env={"TMPDIR": str(place)}).start() for _ in range(2))
+    left = set(place.iterdir())
+    assert len(left) == 2
+    first.process.kill()
+    assert set(place.iterdir()) == left
+    third = Packaged(python, file, [], env={"TMPDIR": str(place)}).start()
+    assert len(set(place.iterdir()) & left) == 1 and len(set(place.iterdir())) == 2
+    for server in (second, third):
+        body = {"inputs": [{"name": name, "datatype": "FP32", "shape": [1], "data": [1]} for name in "ab"]}
+        assert rawhttp.post(server.http, "/v2/models/add/infer", json.dumps(body).encode()).json()["outputs"][0]["data"] == [2]
+    for server in (second, third):
+        server.stop()
+    assert not list(place.iterdir())
+
+
 def test_stop_while_requests_run(python: Path, tmp_path: Path) -> None:
     """A request that runs when SIGTERM comes is answered; the process ends with status 0."""
     slow = """

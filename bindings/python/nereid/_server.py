@@ -6,10 +6,8 @@ import atexit
 import json
 import os
 import secrets
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +18,7 @@ import numpy as np
 
 from . import _arrays, _core, _functions
 from ._errors import Error
+from ._folders import Folder
 from ._functions import Function
 from ._model import Model
 from ._options import FLAGS, NAMES
@@ -105,7 +104,7 @@ class Server:
         self._functions = functions
         self._options = arguments({"log_info": False, **options})
         self._handle: _core.Server | None = None
-        self._folder: Path | None = None
+        self._folder: Folder | None = None
         self._keys: list[str] = []
         self._stopped = threading.Event()
         self._lock = threading.RLock()  # of what follows from start() and stop(), but for the end of the server itself
@@ -208,12 +207,12 @@ class Server:
         """A repository of the functions, and the options that name it beside what was said."""
         if not self._functions:
             return []
-        self._folder = Path(tempfile.mkdtemp(prefix="nereid-functions-"))
+        self._folder = Folder()
         for each in self._functions:
             key = secrets.token_hex(16)
             self._keys.append(key)
             _functions.bind([(key, each)])
-            folder = self._folder / each.name
+            folder = self._folder.path / each.name
             (folder / "1").mkdir(parents=True)
             (folder / "config.pbtxt").write_text(each.config(key))
             (folder / "libtriton_function.so").symlink_to(_core.__file__)
@@ -222,18 +221,18 @@ class Server:
         # Those of the command line take the place of those of a file.
         named = ("--model-repository=", "--model-store=")
         given = [] if any(each.startswith(named) for each in self._options) else [each for each in said if each.startswith(named)]
-        return [*given, f"--model-repository={self._folder}", *load]
+        return [*given, f"--model-repository={self._folder.path}", *load]
 
-    def _let_go(self) -> tuple[list[str], Path | None]:
+    def _let_go(self) -> tuple[list[str], Folder | None]:
         """What _write made, for forget()."""
         keys, folder, self._keys, self._folder = self._keys, self._folder, [], None
         return keys, folder
 
 
-def forget(keys: list[str], folder: Path | None) -> None:
+def forget(keys: list[str], folder: Folder | None) -> None:
     _functions.release(keys)
     if folder:
-        shutil.rmtree(folder, ignore_errors=True)
+        folder.remove()
 
 
 class _Ended(BaseException):
