@@ -56,7 +56,18 @@ def to_bfloat16(array: Array) -> tuple[int, Array]:
 
 
 def as_array(value: Any, datatype: str) -> Array:
-    """What is no array yet: by DLPack, which copies nothing, else as NumPy makes one of the model's datatype."""
+    """What is no array yet: by DLPack, which copies nothing, else as NumPy makes one of the model's datatype.
+
+    Raises ValueError for numbers that the datatype does not hold; a real one may be rounded.
+    """
     if hasattr(value, "__dlpack__"):
         return np.from_dlpack(value)
-    return np.asarray(value, dtype=DTYPES[datatype])
+    given, wanted = np.asarray(value), DTYPES[datatype]
+    if given.dtype.kind not in "biuf" or wanted.kind not in "biuf":
+        return np.asarray(value, dtype=wanted)
+    with np.errstate(all="ignore"):
+        made = given.astype(wanted)
+        lost = np.isinf(made) & ~np.isinf(given) if wanted.kind == "f" else made != given
+    if lost.any():
+        raise ValueError(f"{datatype} does not hold {given[lost][0]}")
+    return made

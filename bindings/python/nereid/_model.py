@@ -239,5 +239,5 @@ class Model:
     def _array(self, name: str, value: Any, datatype: str) -> Array:
         try:
             return _arrays.as_array(value, datatype)
-        except (TypeError, ValueError, BufferError, RuntimeError) as error:
+        except (TypeError, ValueError, OverflowError, BufferError, RuntimeError) as error:
             raise _errors.Error(f"input '{name}' of model '{self.name}' is no array: {error}", _errors.Code.INVALID_ARG) from error
