@@ -8,6 +8,13 @@ struct TRITONSERVER_Error;
 struct TRITONSERVER_Server;
 struct hosted; /* a server with its front ends inside another program */
 
+/* What a program adds to the options of its server. NULL members add nothing. */
+struct hosted_more {
+    const char *repository;   /* beside those that the options name */
+    const char *const *names; /* its models, up to NULL: loaded, also where models are by name */
+    const char *python;       /* runs models in Python, where the options name no other */
+};
+
 struct nereid_private {
     /* run - the whole server with the command line of argv, until a signal ends it; returns the
      * exit status. The calling thread must be the only one, since signals are blocked here. */
@@ -23,7 +30,8 @@ struct nereid_private {
 
     /* host_open - start a server with the command line of argv inside a program, which keeps its
      * signals, and load its models. Blocks; see src/run/hosted.h. */
-    struct TRITONSERVER_Error *(*host_open)(int argc, char *const *argv, struct hosted **ret);
+    struct TRITONSERVER_Error *(*host_open)(int argc, char *const *argv,
+                                            const struct hosted_more *more, struct hosted **ret);
 
     /* host_server - the server, for the C API; only host_stop stops it. */
     struct TRITONSERVER_Server *(*host_server)(const struct hosted *h);

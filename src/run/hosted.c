@@ -2,16 +2,20 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/strbuf.h"
 #include "grpc/grpc_front.h"
 #include "http/http_front.h"
+#include "nereid_private.h"
 #include "os/mutex.h"
 #include "os/thread.h"
 #include "repo/repo.h"
 #include "run/fronts.h"
 #include "server/log_files.h"
+#include "server/options/options_row.h"
 #include "server/server.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 struct hosted {
     struct options options;
@@ -57,13 +61,47 @@ void hosted_free(struct hosted *h)
     mem_free(h);
 }
 
-static struct err *read_options(struct hosted *h, int argc)
+static struct err *hosted_set(struct options *o, const char *name, const char *value)
+{
+    const struct options_row *row = options_row_find(name, strlen(name));
+    return options_value_set(row, options_value_keep(o, value, strlen(value)), o);
+}
+
+static bool hosted_names_a_python(const struct options *o)
+{
+    for (size_t i = 0; i < o->backend_setting_count; i++)
+        if (strcmp(o->backend_settings[i].backend, "python") == 0 &&
+            strcmp(o->backend_settings[i].key, "python-executable") == 0)
+            return true;
+    return false;
+}
+
+static struct err *hosted_add(struct options *o, const struct hosted_more *more)
+{
+    struct err *e = NULL;
+    if (more->repository)
+        e = hosted_set(o, "model-repository", more->repository);
+    bool by_name = more->names && o->control_mode == OPTIONS_CONTROL_EXPLICIT;
+    for (const char *const *name = by_name ? more->names : NULL; name && *name && !e; name++)
+        e = hosted_set(o, "load-model", *name);
+    if (e || !more->python || hosted_names_a_python(o))
+        return e;
+    struct strbuf setting = {0};
+    strbuf_printf(&setting, "python,python-executable=%s", more->python);
+    e = hosted_set(o, "backend-config", setting.data);
+    strbuf_fini(&setting);
+    return e;
+}
+
+static struct err *read_options(struct hosted *h, int argc, const struct hosted_more *more)
 {
     enum options_action action = OPTIONS_RUN;
     options_defaults(&h->options);
     struct err *e = options_parse(argc, h->argv, &h->options, &action);
     if (!e && action != OPTIONS_RUN)
         e = err_new(STATUS_INVALID_ARG, "--help and --version are for the command line");
+    if (!e)
+        e = hosted_add(&h->options, more);
     if (!e && !h->options.repository_count)
         e = err_new(STATUS_INVALID_ARG, "--model-repository must be specified");
     return e ? e : fronts_check(&h->options);
@@ -123,13 +161,14 @@ static struct err *hosted_start(struct hosted *h)
     return e;
 }
 
-struct err *hosted_open(int argc, char *const *argv, struct hosted **ret)
+struct err *hosted_open(int argc, char *const *argv, const struct hosted_more *more,
+                        struct hosted **ret)
 {
     struct hosted *h = MEM_NEW(struct hosted);
     h->argv = hosted_copy_strings(argc, argv);
     mutex_init(&h->lock, MUTEX_RANK_REPO);
     mutex_cond_init(&h->changed);
-    struct err *e = read_options(h, argc);
+    struct err *e = read_options(h, argc, more);
     if (!e)
         e = take_log(h);
     if (!e)

@@ -6,15 +6,18 @@
 #include <stdint.h>
 
 struct hosted;
+struct hosted_more;
 struct server;
 
 /* hosted_open - start the server of a command line, and load its models. Blocks until they are
  * ready or have failed. The settings of the log belong to the process: those of the first server
  * hold while it lives.
  * argv    copied; argv[0] is not read
+ * more    copied; see nereid_private.h
  * errors  INVALID_ARG for a bad option; those of the start, of opening a front end, of a model that
  *         does not load (--exit-on-error) */
-struct err *hosted_open(int argc, char *const *argv, struct hosted **ret);
+struct err *hosted_open(int argc, char *const *argv, const struct hosted_more *more,
+                        struct hosted **ret);
 
 /* hosted_server - the server, for the C API; it must not be stopped or freed there. */
 struct server *hosted_server(const struct hosted *h);

@@ -13,9 +13,10 @@ static void tell_crash(int signal_number)
     isolate_child_crashed();
 }
 
-static struct TRITONSERVER_Error *host_open(int argc, char *const *argv, struct hosted **ret)
+static struct TRITONSERVER_Error *host_open(int argc, char *const *argv,
+                                            const struct hosted_more *more, struct hosted **ret)
 {
-    return (struct TRITONSERVER_Error *)hosted_open(argc, argv, ret);
+    return (struct TRITONSERVER_Error *)hosted_open(argc, argv, more, ret);
 }
 
 static struct TRITONSERVER_Server *host_server(const struct hosted *h)

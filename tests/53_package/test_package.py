@@ -112,18 +112,19 @@ class TritonPythonModel:
 
 
 def test_models_in_python_run_the_python_of_the_program(script: Script, tmp_path: Path) -> None:
-    """Not the first python3 of PATH, unless the program names it."""
+    """Not the first python3 of PATH, unless the program or its file of options names it."""
     assert script(f"""
         import pathlib, shutil
         folder = pathlib.Path(sys.argv[1]) / "where"
         (folder / "1").mkdir(parents=True)
         (folder / "config.pbtxt").write_text("backend: 'python' output {{ name: 'python' data_type: TYPE_STRING dims: [ 1 ] }}")
         (folder / "1" / "model.py").write_text(sys.argv[2])
-        told = []
-        for more in ({{}}, {{"backend_config": "python,python-executable=" + shutil.which("python3")}}):
+        told, other = [], "python,python-executable=" + shutil.which("python3")
+        (file := folder / "conf").write_text("backend-config = " + other)
+        for more in ({{}}, {{"backend_config": other}}, {{"config": file}}):
             with nereid.Server(model_repository=sys.argv[1], exit_on_error=False, **more, {QUIET}) as server:
                 told.append(["runs " + sys.prefix in each["reason"] for each in server.models()])
-    """, tmp_path, WHERE) == [[True], [False]]
+    """, tmp_path, WHERE) == [[True], [False], [False]]
 
 
 def test_every_datatype_there_and_back(script: Script, identity: Path) -> None:

@@ -84,29 +84,39 @@ static char **server_texts(PyObject *list, Py_ssize_t count, PyObject **ret_kept
     return NULL;
 }
 
-/* Server(argv) - start a server with this command line. */
+/* Server(argv, repository, names, python) - start a server with this command line; a repository
+ * with models of these names and a Python for models are added. */
 static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     (void)keywords;
-    PyObject *list, *kept;
-    if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &list))
+    PyObject *list, *kept, *names, *kept_names = NULL;
+    struct hosted_more more;
+    if (!PyArg_ParseTuple(args, "O!zO!z", &PyList_Type, &list, &more.repository, &PyList_Type,
+                          &names, &more.python))
         return NULL;
     Py_ssize_t count = PyList_Size(list);
     struct server_object *made = (struct server_object *)PyType_GenericAlloc(type, 0);
     struct running *r = calloc(1, sizeof *r);
     char **argv = made && r ? server_texts(list, count, &kept) : NULL;
-    if (!argv) {
+    char **models = argv ? server_texts(names, PyList_Size(names), &kept_names) : NULL;
+    if (!models) {
+        if (argv)
+            Py_DECREF(kept);
+        free(argv);
         Py_XDECREF(made);
         free(r);
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
     *r = (struct running){.holders = 1, .forks = forks};
+    more.names = (const char *const *)models;
     TRITONSERVER_Error *e;
     fault_watch();
     Py_BEGIN_ALLOW_THREADS;
-    e = (TRITONSERVER_Error *)nereid_private_v1.host_open((int)count, argv, &r->hosted);
+    e = (TRITONSERVER_Error *)nereid_private_v1.host_open((int)count, argv, &more, &r->hosted);
     Py_END_ALLOW_THREADS;
+    free(models);
     free(argv);
+    Py_DECREF(kept_names);
     Py_DECREF(kept);
     if (core_check(e)) {
         made->running = r;

@@ -62,8 +62,9 @@ def as_array(value: Any, datatype: str) -> Array:
     """
     if hasattr(value, "__dlpack__"):
         return np.from_dlpack(value)
-    given, wanted = np.asarray(value), DTYPES[datatype]
-    if given.dtype.kind not in "biuf" or wanted.kind not in "biuf":
+    wanted = DTYPES[datatype]
+    given = np.asarray(value, dtype=wanted if wanted.kind == "O" else None)
+    if given.dtype.kind not in "biuf":  # texts, and what NumPy does not know
         return np.asarray(value, dtype=wanted)
     with np.errstate(all="ignore"):
         made = given.astype(wanted)

@@ -11,7 +11,6 @@ import sys
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,31 +58,6 @@ def arguments(options: dict[str, Any]) -> list[str]:
     return argv
 
 
-def of_file(argv: list[str]) -> list[str]:
-    """What the file of --config says, as the command line writes it; what is wrong with the file the server tells."""
-    found = []
-    for each in argv:
-        if each.startswith("--config="):
-            try:
-                lines = Path(each.partition("=")[2]).read_text(errors="replace").split("\n")
-            except OSError:
-                continue
-            pairs = [line.partition("=") for line in lines if "=" in line and not line.lstrip().startswith("#")]
-            found += [f"--{name.strip()}={value.strip()}" for name, _, value in pairs]
-    return found
-
-
-def last(name: str, argv: list[str]) -> str:
-    """The value of an option that may be given once; "" = none."""
-    return next((each.partition("=")[2] for each in reversed(argv) if each.startswith(f"--{name}=")), "")
-
-
-def of_this_python(argv: list[str]) -> list[str]:
-    """The option that the backend python runs this Python, which has the program's packages; none where the program says another."""
-    name = "python,python-executable="
-    return [f"--backend-config={name}{sys.executable}"] if sys.executable and not any(name in each for each in argv) else []
-
-
 class Server:
     """A server in this process, running inside `with` or between start() and stop().
 
@@ -124,8 +98,11 @@ class Server:
             if self._handle is not None:
                 raise RuntimeError("the server runs already")
             try:
-                said = [*of_file(self._options), *self._options]
-                self._handle = _core.Server(["nereid", *of_this_python(said), *self._options, *self._write(said)])
+                self._write()
+                names = [each.name for each in self._functions]
+                repository = str(self._folder.path) if self._folder else None
+                # This Python, which has the program's packages, runs models in Python where the options name no other.
+                self._handle = _core.Server(["nereid", *self._options], repository, names, sys.executable or None)
             except BaseException:
                 forget(*self._let_go())
                 raise
@@ -203,10 +180,10 @@ class Server:
     def unload(self, name: str) -> None:
         self._core.load(name, False)
 
-    def _write(self, said: list[str]) -> list[str]:
-        """A repository of the functions, and the options that name it beside what was said."""
+    def _write(self) -> None:
+        """Makes a repository of the functions."""
         if not self._functions:
-            return []
+            return
         self._folder = Folder()
         for each in self._functions:
             key = secrets.token_hex(16)
@@ -216,12 +193,6 @@ class Server:
             (folder / "1").mkdir(parents=True)
             (folder / "config.pbtxt").write_text(each.config(key))
             (folder / "libtriton_function.so").symlink_to(_core.__file__)
-        explicit = last("model-control-mode", said).lower() == "explicit"
-        load = [f"--load-model={each.name}" for each in self._functions] if explicit else []
-        # Those of the command line take the place of those of a file.
-        named = ("--model-repository=", "--model-store=")
-        given = [] if any(each.startswith(named) for each in self._options) else [each for each in said if each.startswith(named)]
-        return [*given, f"--model-repository={self._folder.path}", *load]
 
     def _let_go(self) -> tuple[list[str], Folder | None]:
         """What _write made, for forget()."""
