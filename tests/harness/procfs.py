@@ -77,8 +77,9 @@ def rss_bytes(pid: int) -> int:
 
 
 def anonymous_bytes(pid: int) -> int:
-    """Of rss_bytes what is no file: heaps, stacks, buffers."""
-    return next(int(line.split()[1]) * 1024 for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("RssAnon"))
+    """Of rss_bytes what is no file: heaps, stacks, buffers, shared memory."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("RssAnon", "RssShmem")))
 
 
 def rss_bytes_outside(pid: int, low: int, high: int) -> int:
