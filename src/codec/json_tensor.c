@@ -22,8 +22,6 @@ const char *json_tensor_text(enum json_tensor_result r)
         return "attempt to access JSON non-signed-integer as signed-integer";
     case JSON_TENSOR_NOT_NUMBER:
         return "attempt to access JSON non-number as double";
-    case JSON_TENSOR_TOO_BIG:
-        return "Number too big to be stored in double.";
     case JSON_TENSOR_NOT_STRING:
         return "attempt to access JSON non-string as string";
     case JSON_TENSOR_RANGE:
@@ -96,29 +94,11 @@ static bool json_tensor_is_real(const yyjson_val *v, double *ret)
     }
 }
 
-enum json_tensor_result json_tensor_read_number(const yyjson_val *v, double *ret)
-{
-    yyjson_val number;
-    if (json_tensor_is_real(v, ret))
-        return JSON_TENSOR_OK;
-    if ((uint8_t)v->tag != YYJSON_TYPE_RAW)
-        return JSON_TENSOR_NOT_NUMBER;
-    const char *text = v->uni.str;
-    char first = text[*text == '-' || *text == '+'];
-    yyjson_read_flag flag =
-        first >= '0' && first <= '9' ? YYJSON_READ_NOFLAG : YYJSON_READ_ALLOW_INF_AND_NAN;
-    if (!yyjson_read_number(text, &number, flag, NULL, NULL))
-        return JSON_TENSOR_TOO_BIG;
-    *ret = yyjson_get_num(&number);
-    return JSON_TENSOR_OK;
-}
-
 static enum json_tensor_result json_tensor_read_real(struct reader *r, const yyjson_val *v)
 {
     double d;
-    enum json_tensor_result result = json_tensor_read_number(v, &d);
-    if (result != JSON_TENSOR_OK)
-        return result;
+    if (!json_tensor_is_real(v, &d))
+        return JSON_TENSOR_NOT_NUMBER;
     float f = (float)d;
     if (r->type.width == 4)
         memcpy(r->to, &f, sizeof(f));
@@ -136,9 +116,8 @@ static enum json_tensor_result read_half(struct reader *r, const yyjson_val *v)
 {
     double d;
     uint16_t half;
-    enum json_tensor_result result = json_tensor_read_number(v, &d);
-    if (result != JSON_TENSOR_OK)
-        return result;
+    if (!json_tensor_is_real(v, &d))
+        return JSON_TENSOR_NOT_NUMBER;
     if (!half_round(d, form_of(r->type.kind), &half))
         return JSON_TENSOR_RANGE;
     memcpy(r->to, &half, sizeof(half));

@@ -34,7 +34,6 @@ enum json_tensor_result {
     JSON_TENSOR_NOT_UINT,
     JSON_TENSOR_NOT_INT,
     JSON_TENSOR_NOT_NUMBER,
-    JSON_TENSOR_TOO_BIG, /* no double, but no infinity either */
     JSON_TENSOR_NOT_STRING,
     JSON_TENSOR_RANGE,    /* the type cannot represent a number */
     JSON_TENSOR_TOO_MANY, /* more elements than requested */
@@ -46,11 +45,6 @@ enum json_tensor_result {
 
 /* json_tensor_text - the reference's text for a result other than OK; never NULL. */
 const char *json_tensor_text(enum json_tensor_result r);
-
-/* json_tensor_read_number - a number of any kind as double. NaN, infinities and those that
- * are no 64-bit integer and no finite double are raw values (YYJSON_READ_BIGNUM_AS_RAW).
- * returns  OK, NOT_NUMBER, TOO_BIG */
-enum json_tensor_result json_tensor_read_number(const yyjson_val *v, double *ret);
 
 /* json_tensor_bytes - how many bytes the strings under `data` have as a tensor. */
 enum json_tensor_result json_tensor_bytes(yyjson_val *data, uint64_t *ret_bytes);

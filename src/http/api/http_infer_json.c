@@ -68,7 +68,6 @@ static struct err *set_sequence(struct request *r, yyjson_val *v)
 struct err *http_infer_json_param(struct request *r, const char *name, size_t len, yyjson_val *v)
 {
     struct param *p;
-    double number;
     struct err *e =
         request_text_room(r, sizeof(*p) + len + (yyjson_is_str(v) ? yyjson_get_len(v) : 0));
     if (e)
@@ -85,11 +84,9 @@ struct err *http_infer_json_param(struct request *r, const char *name, size_t le
     } else if (yyjson_is_bool(v)) {
         p = param_add(&r->params, &r->arena, name, len, PARAM_BOOL);
         p->b = unsafe_yyjson_get_bool(v);
-    } else if (yyjson_is_num(v) || yyjson_is_raw(v)) {
-        if (json_tensor_read_number(v, &number) != JSON_TENSOR_OK)
-            return http_infer_json_wrong_type(name, JSON_TENSOR_TOO_BIG);
+    } else if (yyjson_is_num(v)) {
         p = param_add(&r->params, &r->arena, name, len, PARAM_DOUBLE);
-        p->d = number;
+        p->d = yyjson_get_num(v);
     } else {
         return err_new(
             STATUS_INVALID_ARG,

@@ -73,12 +73,11 @@ static struct err *check_end(const char *text, size_t at, size_t len)
     return at < len && text[at] ? bad_text("unexpected content after document", at) : NULL;
 }
 
-static struct err *http_json_parse_as(struct http_shard *s, char *text, size_t len,
-                                      yyjson_read_flag numbers, struct http_json *ret)
+struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct http_json *ret)
 {
-    /* As in the reference, strings need not be UTF-8. */
-    const yyjson_read_flag flags = YYJSON_READ_INSITU | YYJSON_READ_ALLOW_INVALID_UNICODE |
-                                   YYJSON_READ_STOP_WHEN_DONE | numbers;
+    /* As in the reference: NaN and infinities by name, and strings that are not UTF-8. */
+    const yyjson_read_flag flags = YYJSON_READ_INSITU | YYJSON_READ_ALLOW_INF_AND_NAN |
+                                   YYJSON_READ_ALLOW_INVALID_UNICODE | YYJSON_READ_STOP_WHEN_DONE;
     if (len >= sizeof(MARK) - 1 && memcmp(text, MARK, sizeof(MARK) - 1) == 0) {
         text += sizeof(MARK) - 1;
         len -= sizeof(MARK) - 1;
@@ -117,29 +116,11 @@ static struct err *http_json_parse_as(struct http_shard *s, char *text, size_t l
     return NULL;
 }
 
-struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct http_json *ret)
-{
-    /* As in the reference, NaN and infinities are known by name; other numbers are finite. */
-    return http_json_parse_as(s, text, len,
-                              YYJSON_READ_ALLOW_INF_AND_NAN | YYJSON_READ_BIGNUM_AS_RAW, ret);
-}
-
-static struct err *http_json_no_body(void)
-{
-    return bad_text("The document is empty.", 0);
-}
-
 struct err *http_json_parse_body(struct http_shard *s, const struct http_message *m,
                                  struct http_json *ret)
 {
-    return m->body_len ? http_json_parse(s, m->body, m->body_len, ret) : http_json_no_body();
-}
-
-struct err *http_json_parse_plain_body(struct http_shard *s, const struct http_message *m,
-                                       struct http_json *ret)
-{
-    return m->body_len ? http_json_parse_as(s, m->body, m->body_len, YYJSON_READ_NOFLAG, ret)
-                       : http_json_no_body();
+    return m->body_len ? http_json_parse(s, m->body, m->body_len, ret)
+                       : bad_text("The document is empty.", 0);
 }
 
 struct err *http_json_whole(const char *what, const char *text, size_t len)

@@ -14,9 +14,7 @@ struct http_json {
     struct buf *memory; /* the memory of the document; NULL: the shard's memory */
 };
 
-/* http_json_parse - strings of the document lie in `text`, which parsing changes. NaN, infinities
- * and numbers that are no 64-bit integer and no finite double are raw values: see
- * json_tensor_read_number.
+/* http_json_parse - strings of the document lie in `text`, which parsing changes.
  * s        its memory is used for small texts: one document at a time
  * text     len bytes; HTTP_BODY_PADDING bytes after them are used and restored
  * errors   INTERNAL, as the reference: "failed to parse the request JSON buffer: ...";
@@ -28,10 +26,6 @@ struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct
  * errors  also INTERNAL, as the reference, if there is no body */
 struct err *http_json_parse_body(struct http_shard *s, const struct http_message *m,
                                  struct http_json *ret);
-
-/* http_json_parse_plain_body - the same, but numbers are those of JSON, and finite. */
-struct err *http_json_parse_plain_body(struct http_shard *s, const struct http_message *m,
-                                       struct http_json *ret);
 
 /* http_json_whole - check a string that is used as a C string: a zero byte in it would hide what
  * follows.

@@ -271,7 +271,7 @@ static struct err *parse_call(struct http_exchange *x, const struct http_message
         return http_decode_damage(m->damage);
     if (!pb_utf8_valid(m->body, m->body_len))
         return err_new(STATUS_INVALID_ARG, "expected JSON in UTF-8");
-    struct err *e = http_json_parse_plain_body(x->shard, m, ret);
+    struct err *e = http_json_parse_body(x->shard, m, ret);
     return e && err_code(e) == STATUS_INTERNAL ? err_recode(e, STATUS_INVALID_ARG) : e;
 }
 
