@@ -66,7 +66,7 @@ def steps(step: Step) -> Attack:
 
 def memory_bytes(pid: int) -> int:
     """What a server holds. Pages of its own file are left out: they come when they are used first, and go as the machine likes."""
-    return procfs.rss_bytes_outside(pid, *SHADOW) if ADDRESS_SANITIZED else procfs.anonymous_bytes(pid)
+    return procfs.rss_bytes_outside(pid, *SHADOW) if ADDRESS_SANITIZED else procfs.anonymous_bytes(pid, ("RssShmem",))
 
 
 def descriptors(count: int) -> None:

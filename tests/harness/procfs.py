@@ -76,10 +76,10 @@ def rss_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def anonymous_bytes(pid: int) -> int:
-    """Of rss_bytes what is no file: heaps, stacks, buffers, shared memory."""
+def anonymous_bytes(pid: int, also: tuple[str, ...] = ()) -> int:
+    """Of rss_bytes what is no file: heaps, stacks, buffers; and what `also` names, RssShmem for shared memory."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("RssAnon", "RssShmem")))
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("RssAnon", *also)))
 
 
 def rss_bytes_outside(pid: int, low: int, high: int) -> int:
