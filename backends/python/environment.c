@@ -42,6 +42,15 @@ struct environments *environments_new(void)
     return all;
 }
 
+static int environment_open_folder(const char *path, const struct stat *info, int kind,
+                                   struct FTW *walk)
+{
+    (void)walk;
+    if (kind == FTW_D || kind == FTW_DNR)
+        chmod(path, (info->st_mode & 07777) | S_IRWXU); /* it may have been packed as read-only */
+    return 0;
+}
+
 static int environment_remove_file(const char *path, const struct stat *info, int kind,
                                    struct FTW *walk)
 {
@@ -54,35 +63,45 @@ static int environment_remove_file(const char *path, const struct stat *info, in
 
 static void environment_remove(const char *folder)
 {
+    nftw(folder, environment_open_folder, 16, FTW_PHYS);
     nftw(folder, environment_remove_file, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Opens and locks a base folder. -1: another server has it. */
-static int environments_lock_base(const char *base, int flags)
+/* Opens and locks the file that says whose a base folder is. -1: another server has it. */
+static int environments_lock_base(const char *base, int open_flags, int lock_flags)
 {
-    int fd = open(base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && flock(fd, LOCK_EX | flags) == 0)
+    char path[64];
+    snprintf(path, sizeof path, "%s/.nereid-lock", base);
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | open_flags, 0600);
+    if (fd >= 0 && flock(fd, LOCK_EX | lock_flags) == 0)
         return fd;
     if (fd >= 0)
         close(fd);
     return -1;
 }
 
+/* Whether the file names its folder: a copy of a base folder is somebody's. */
+static bool environments_made_base(int fd, const char *base)
+{
+    char said[64] = "";
+    struct stat info;
+    return fstat(fd, &info) == 0 && info.st_uid == geteuid() &&
+           pread(fd, said, sizeof said - 1, 0) >= 0 && strcmp(said, base) == 0;
+}
+
 /* Removes what servers left behind that were killed: the kernel has taken their locks. */
 static void environments_sweep(void)
 {
     glob_t found;
-    struct stat info;
     if (glob(BASE "??????", GLOB_NOSORT, NULL, &found) != 0)
         return;
     for (size_t i = 0; i < found.gl_pathc; i++) {
         const char *base = found.gl_pathv[i];
-        if (lstat(base, &info) != 0 || info.st_uid != geteuid())
-            continue;
-        int fd = environments_lock_base(base, LOCK_NB);
+        int fd = environments_lock_base(base, 0, LOCK_NB);
         if (fd < 0)
             continue;
-        environment_remove(base);
+        if (environments_made_base(fd, base))
+            environment_remove(base);
         close(fd);
     }
     globfree(&found);
@@ -90,19 +109,15 @@ static void environments_sweep(void)
 
 static TRITONSERVER_Error *environments_make_base(struct environments *all)
 {
-    struct stat info = {0};
     environments_sweep();
-    /* Another server may sweep it away before it is locked. */
-    for (int tries = 0; tries < 10 && info.st_nlink == 0; tries++) {
-        memcpy(all->base, BASE "XXXXXX", sizeof BASE "XXXXXX");
-        all->base_fd = mkdtemp(all->base) ? environments_lock_base(all->base, 0) : -1;
-        if (all->base_fd < 0)
-            break;
-        if (fstat(all->base_fd, &info) != 0 || info.st_nlink == 0)
-            close(all->base_fd);
-    }
-    if (info.st_nlink)
+    memcpy(all->base, BASE "XXXXXX", sizeof BASE "XXXXXX");
+    all->base_fd = mkdtemp(all->base) ? environments_lock_base(all->base, O_CREAT | O_EXCL, 0) : -1;
+    /* What names its folder may be swept away by others; it is locked by now. */
+    ssize_t length = (ssize_t)strlen(all->base);
+    if (all->base_fd >= 0 && write(all->base_fd, all->base, (size_t)length) == length)
         return NULL;
+    if (all->base_fd >= 0)
+        close(all->base_fd);
     all->base[0] = '\0';
     return berr_new(TRITONSERVER_ERROR_INTERNAL,
                     "Failed to create temporary directory for Python environments.");

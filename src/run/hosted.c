@@ -76,12 +76,21 @@ static bool hosted_names_a_python(const struct options *o)
     return false;
 }
 
+static bool hosted_loads_all(const struct options *o)
+{
+    for (size_t i = 0; i < o->load_model_count; i++)
+        if (strcmp(o->load_models[i], "*") == 0)
+            return true;
+    return false;
+}
+
 static struct err *hosted_add(struct options *o, const struct hosted_more *more)
 {
     struct err *e = NULL;
     if (more->repository)
         e = hosted_set(o, "model-repository", more->repository);
-    bool by_name = more->names && o->control_mode == OPTIONS_CONTROL_EXPLICIT;
+    bool by_name =
+        more->names && o->control_mode == OPTIONS_CONTROL_EXPLICIT && !hosted_loads_all(o);
     for (const char *const *name = by_name ? more->names : NULL; name && *name && !e; name++)
         e = hosted_set(o, "load-model", *name);
     if (e || !more->python || hosted_names_a_python(o))

@@ -1,8 +1,8 @@
 """An unpacked environment lives as long as a model that uses it; nothing of it outlives the server, or the next one if it was killed."""
 
 import os
+import secrets
 import shutil
-import tarfile
 from pathlib import Path
 
 import environments
@@ -99,18 +99,24 @@ def test_an_environment_goes_with_the_last_model_that_uses_it(python_backends: d
 def test_environments_of_a_server_that_was_killed(python_backends: dict[str, Path], place: Place) -> None:
     """The next server that unpacks one deletes them, and leaves those of servers that run."""
     place.model("one", str(place.archive("words")))
-    servers = [place.serve(python_backends) for _ in range(2)]
-    for _, asker in servers:
+    servers, left = [], []
+    for _ in range(2):
+        server, asker = place.serve(python_backends)
         assert asker.load("one")[0] == 200
-    left = unpacked(place.mark)
+        left += [each for each in unpacked(place.mark) if each not in left]
+        servers.append((server, asker, left[-1]))
     assert len(left) == 2
     servers[0][1].close()
     servers[0][0].process.kill()
     assert sorted(unpacked(place.mark)) == sorted(left)
+    copied = Path(f"/tmp/nereid-python-env-{secrets.token_hex(3)}")  # by somebody who wants to look at it
+    shutil.copytree(servers[0][2].parent, copied, symlinks=True)
     third, asker = place.serve(python_backends)
     assert asker.load("one")[0] == 200
+    assert (copied / left[0].name / place.mark).exists()
+    shutil.rmtree(copied)
     now = unpacked(place.mark)
-    assert len(now) == 2 and len(set(now) & set(left)) == 1
+    assert len(now) == 2 and set(now) & set(left) == {left[1]}
     assert servers[1][1].told("one", "") == asker.told("one", "") == "words"
     for each in (asker, servers[1][1]):
         each.close()

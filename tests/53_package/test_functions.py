@@ -463,6 +463,18 @@ class TritonPythonModel:
             responses.append(pb.InferenceResponse([pb.Tensor("y", x)]))
         return None if self.decoupled else responses
 """
+def test_functions_beside_all_models_of_a_repository(script: Script, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("copy")
+    assert script("""
+        @nereid.model(inputs={"x": (np.float32, [-1])}, outputs={"y": (np.float32, [-1])})
+        def same(x):
+            return {"y": x}
+        with nereid.Server(same, model_repository=sys.argv[1], model_control_mode="explicit", load_model="*", http_port=0, grpc_port=0, metrics_port=0) as server:
+            told = sorted(each["name"] for each in server.models() if each["state"] == "READY")
+    """, repository.path) == ["copy", "same"]
+
+
 def test_functions_beside_a_file_of_options(script: Script, tmp_path: Path) -> None:
     """What the file says of loading and of repositories holds for functions as what the program says."""
     repository = Repository(tmp_path / "models")

@@ -151,21 +151,25 @@ def test_lists_are_of_the_datatype_of_the_model_or_refused(script: Script, ident
     told = script(f"""
         told = []
         with nereid.Server(model_repository=sys.argv[1], {QUIET}) as server:
-            for name, value in (("int32", [1, 2.0, True]), ("uint8", [255]), ("fp32", [0.1, float("inf"), float("nan")]), ("fp16", []), ("bool", [0, 1])):
+            for name, value in (("int32", [1, 2.0, True]), ("uint8", [255]), ("fp32", [0.1, float("inf"), float("nan")]), ("fp16", []), ("bool", [0, 1]), ("int64", [2**53 + 1, 1.0])):
                 told.append(str(server.model("id_" + name).infer(INPUT0=value)["OUTPUT0"].tolist()))
             for name, value in (
                 ("int32", [1, 1.5]), ("int32", [2**31]), ("uint8", [256]), ("uint8", [-1]), ("uint64", [2**64]), ("int64", [float("nan")]),
-                ("bool", [2]), ("fp32", [1e39]), ("fp16", [70000]),
+                ("bool", [2]), ("fp32", [1e39]), ("fp16", [70000]), ("bf16", [3.4e38]), ("fp32", [10**39]), ("int32", ["300"]),
             ):
                 try:
                     told.append(str(server.model("id_" + name).infer(INPUT0=value)["OUTPUT0"].tolist()))
                 except nereid.Error as error:
                     told.append(str(error))
     """, identity)
-    assert told[:5] == ["[1, 2, 1]", "[255]", "[0.10000000149011612, inf, nan]", "[]", "[False, True]"]
-    for line, lost in zip(told[5:], ("INT32 does not hold 1.5", "INT32 does not hold 2147483648", "UINT8 does not hold 256", "UINT8 does not hold -1",
-                                     "too large", "INT64 does not hold nan", "BOOL does not hold 2", "FP32 does not hold 1e+39", "FP16 does not hold 70000")):
-        assert line.startswith("input 'INPUT0' of model 'id_") and lost in line, told
+    assert told[:6] == ["[1, 2, 1]", "[255]", "[0.10000000149011612, inf, nan]", "[]", "[False, True]", "[9007199254740993, 1]"]
+    lost = [
+        "INT32 does not hold 1.5", "INT32 does not hold", "UINT8 does not hold", "UINT8 does not hold", "UINT64 does not hold", "cannot convert float NaN",
+        "BOOL does not hold 2", "FP32 does not hold 1e+39", "FP16 does not hold 70000", "BF16 does not hold 3.4e+38", "FP32 does not hold 1000", "INT32 does not hold 300",
+    ]  # fmt: skip
+    assert len(told) == 6 + len(lost)
+    for line, words in zip(told[6:], lost):
+        assert line.startswith("input 'INPUT0' of model 'id_") and words in line, told
 
 
 def test_errors_have_their_code(script: Script, identity: Path) -> None:

@@ -63,12 +63,17 @@ def as_array(value: Any, datatype: str) -> Array:
     if hasattr(value, "__dlpack__"):
         return np.from_dlpack(value)
     wanted = DTYPES[datatype]
-    given = np.asarray(value, dtype=wanted if wanted.kind == "O" else None)
-    if given.dtype.kind not in "biuf":  # texts, and what NumPy does not know
+    if wanted.kind == "O":
         return np.asarray(value, dtype=wanted)
-    with np.errstate(all="ignore"):
-        made = given.astype(wanted)
-        lost = np.isinf(made) & ~np.isinf(given) if wanted.kind == "f" else made != given
+    # Numbers of a list are looked at as they are: NumPy would round whole ones that stand beside real ones.
+    given = np.asarray(value, dtype=object if isinstance(value, (list, tuple)) else None)
+    try:
+        with np.errstate(all="ignore"):
+            made = given.astype(wanted)
+            held = from_bfloat16(to_bfloat16(made)[1]) if datatype == "BF16" else made
+            lost = np.isinf(held) & ~np.isinf(given.astype(np.float64)) if wanted.kind == "f" else made != given
+    except OverflowError as error:
+        raise ValueError(f"{datatype} does not hold a number: {error}") from error
     if lost.any():
         raise ValueError(f"{datatype} does not hold {given[lost][0]}")
     return made

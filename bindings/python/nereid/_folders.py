@@ -4,9 +4,11 @@ import fcntl
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 PREFIX = "nereid-functions-"
+LOCK = ".nereid-lock"  # names its folder, so that a copy of it is no folder of ours
 
 
 class Folder:
@@ -14,31 +16,28 @@ class Folder:
 
     def __init__(self) -> None:
         sweep()
-        while True:  # another process may sweep it away before it is locked
-            self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
-            self._fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
-            if os.fstat(self._fd).st_nlink:
-                break
-            os.close(self._fd)
+        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self._fd = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        os.write(self._fd, os.fsencode(self.path))  # from now on it is one that others may sweep away
 
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
+        self.leave()
+
+    def leave(self) -> None:
+        """For a child of fork: the folder is its parent's."""
         os.close(self._fd)
 
 
 def sweep() -> None:
     """Removes the folders of processes that were killed: the kernel has taken their locks."""
     for path in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
-        try:
-            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except OSError:
-            continue
-        try:
-            if os.fstat(fd).st_uid == os.geteuid():
+        with suppress(OSError):  # it is in use, gone, or somebody else's
+            fd = os.open(path / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+            try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path, ignore_errors=True)
-        except BlockingIOError:
-            pass
-        finally:
-            os.close(fd)
+                if os.read(fd, 4096) == os.fsencode(path) and os.fstat(fd).st_uid == os.geteuid():
+                    shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(fd)

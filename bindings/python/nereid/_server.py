@@ -36,6 +36,8 @@ _running: weakref.WeakSet[Server] = weakref.WeakSet()
 def _forked() -> None:
     """A child of fork has none of the server's threads: its servers, and their folders, are the parent's to end."""
     for server in list(_running):
+        if server._folder:
+            server._folder.leave()
         server._folder, server._lock = None, threading.RLock()
     _running.clear()
 
