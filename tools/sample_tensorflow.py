@@ -122,6 +122,11 @@ class Graph:
         return bytes(self._content) + message(2, bytes(self._functions)) + message(4, number(1, PRODUCER))
 
 
+def asset(source: str, file: str) -> bytes:
+    """A file of the model, and the tensor that has its path when the model is read."""
+    return message(1, message(1, source)) + message(2, file)
+
+
 def _info(info: Info) -> bytes:
     source, datatype, dims = info
     return message(1, source) + number(2, TYPES[datatype]) + message(3, _shape(dims))

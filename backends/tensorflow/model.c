@@ -75,15 +75,15 @@ static TRITONSERVER_Error *learn_saved(struct model *model, const TF_Buffer *met
 static TRITONSERVER_Error *open_first(struct model *model)
 {
     TF_Buffer *meta = NULL;
-    TRITONSERVER_Error *err = session_open(model, &model->session, &meta);
+    TRITONSERVER_Error *err = session_open(model, model->options.place, &model->sessions, &meta);
     if (!err)
-        err = model->is_graph ? signature_read_graph(model, model->session)
+        err = model->is_graph ? signature_read_graph(model, model->sessions)
                               : learn_saved(model, meta);
     if (meta)
         TF_DeleteBuffer(meta);
     if (!err)
         err = check_config(model);
-    return err ? err : session_bind(model, model->session);
+    return err ? err : session_bind(model, model->sessions);
 }
 
 static TRITONSERVER_Error *tensorflow_model_load(struct model *model)
@@ -112,7 +112,7 @@ TRITONSERVER_Error *model_init(struct model *model, TRITONBACKEND_Model *handle,
 
 void model_fini(struct model *model)
 {
-    session_close(model->session);
+    session_close(model->sessions); /* at most the first one, which no instance took */
     signature_free(model);
     options_free(&model->options);
     yyjson_doc_free(model->config_doc);
@@ -120,25 +120,22 @@ void model_fini(struct model *model)
     pthread_mutex_destroy(&model->lock);
 }
 
-static struct session *take_open(struct model *model)
+/* The caller has the lock. */
+static struct session *take_open(struct model *model, int32_t place)
 {
-    struct session *session = NULL;
-    pthread_mutex_lock(&model->lock);
-    if (model->session && model->session->users < model->options.share_count) {
-        session = model->session;
+    struct session *session = model->sessions;
+    while (session && (session->place != place || session->users >= model->options.share_count))
+        session = session->next;
+    if (session)
         session->users++;
-    }
-    pthread_mutex_unlock(&model->lock);
     return session;
 }
 
-TRITONSERVER_Error *model_take_session(struct model *model, struct session **ret_session)
+static TRITONSERVER_Error *open_another(const struct model *model, int32_t place,
+                                        struct session **ret_session)
 {
-    *ret_session = take_open(model);
-    if (*ret_session)
-        return NULL;
     struct session *session = NULL;
-    TRITONSERVER_Error *err = session_open(model, &session, NULL);
+    TRITONSERVER_Error *err = session_open(model, place, &session, NULL);
     if (!err)
         err = session_bind(model, session);
     if (err) {
@@ -146,21 +143,48 @@ TRITONSERVER_Error *model_take_session(struct model *model, struct session **ret
         return err;
     }
     session->users = 1;
-    pthread_mutex_lock(&model->lock);
-    struct session *before = model->session;
-    model->session = session;
-    bool unused = before && before->users == 0;
-    pthread_mutex_unlock(&model->lock);
-    if (unused)
-        session_close(before);
     *ret_session = session;
     return NULL;
+}
+
+static void list_session(struct model *model, struct session *session)
+{
+    session->next = model->sessions;
+    model->sessions = session;
+}
+
+/* Who would share a session that is being opened waits for it. */
+TRITONSERVER_Error *model_take_session(struct model *model, int32_t place,
+                                       struct session **ret_session)
+{
+    bool shares = model->options.share_count > 1;
+    TRITONSERVER_Error *err = NULL;
+    pthread_mutex_lock(&model->lock);
+    struct session *session = take_open(model, place);
+    if (!session) {
+        if (!shares)
+            pthread_mutex_unlock(&model->lock);
+        err = open_another(model, place, &session);
+        if (!shares)
+            pthread_mutex_lock(&model->lock);
+        if (!err)
+            list_session(model, session);
+    }
+    pthread_mutex_unlock(&model->lock);
+    *ret_session = session;
+    return err;
 }
 
 void model_leave_session(struct model *model, struct session *session)
 {
     pthread_mutex_lock(&model->lock);
-    bool last = --session->users == 0 && session != model->session;
+    bool last = --session->users == 0;
+    if (last) {
+        struct session **at = &model->sessions;
+        while (*at != session)
+            at = &(*at)->next;
+        *at = session->next;
+    }
     pthread_mutex_unlock(&model->lock);
     if (last)
         session_close(session);

@@ -52,8 +52,8 @@ struct model {
     struct model_list inputs, outputs;
     size_t given_count; /* inputs of requests; computed inputs follow them */
 
-    pthread_mutex_t lock;    /* a leaf; guards session and its count of users */
-    struct session *session; /* the session opened last, if instances can still share it */
+    pthread_mutex_t lock;     /* guards sessions, and who uses them */
+    struct session *sessions; /* all; the first that is opened is used by no instance for a while */
 };
 
 /* model_find - find a tensor by its name in requests.
@@ -63,10 +63,12 @@ static inline struct model_tensor *model_find(const struct model_list *list, con
     return bfind_named(list->tensors, list->count, sizeof *list->tensors, name);
 }
 
-/* model_take_session - the session for one more instance: one that others use if it has room,
- * else a new one.
+/* model_take_session - the session for one more instance: one that others of its place use if it
+ * has room, else a new one.
+ * place        a GPU, or OPTIONS_ON_CPU or OPTIONS_BY_MODEL
  * ret_session  given back with model_leave_session */
-TRITONSERVER_Error *model_take_session(struct model *model, struct session **ret_session);
+TRITONSERVER_Error *model_take_session(struct model *model, int32_t place,
+                                       struct session **ret_session);
 
 /* model_leave_session - an instance ends. */
 void model_leave_session(struct model *model, struct session *session);

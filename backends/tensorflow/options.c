@@ -7,12 +7,17 @@
 
 /* Fields of TensorFlow's messages. */
 enum { /* ConfigProto */
+       DEVICE_COUNT = 1,
        INTRA_THREADS = 2,
        INTER_THREADS = 5,
        GPU_OPTIONS = 6,
        SOFT_PLACEMENT = 7,
        OWN_THREADS = 9,
        GRAPH_OPTIONS = 10,
+       THREAD_POOL = 12,
+       /* ThreadPoolOptionProto */
+       POOL_THREADS = 1,
+       POOL_NAME = 2,
        /* GPUOptions */
        GPU_FRACTION = 1,
        GPU_GROWTH = 4,
@@ -27,9 +32,10 @@ enum { /* ConfigProto */
        MIXED_PRECISION = 23,
        OPTIMIZERS = 100,
        CUSTOM_OPTIMIZERS = 200,
-       /* RewriterConfig.CustomGraphOptimizer, and its map */
+       /* RewriterConfig.CustomGraphOptimizer */
        OPTIMIZER_NAME = 1,
        OPTIMIZER_PARAMETERS = 2,
+       /* an entry of a map */
        MAP_KEY = 1,
        MAP_VALUE = 2,
        /* AttrValue */
@@ -48,8 +54,13 @@ struct tensorrt {
 };
 
 struct accelerators {
-    bool wants_tensorrt, mixed_precision;
+    bool wants_tensorrt, mixed_precision, gpu_io;
     struct tensorrt tensorrt;
+};
+
+struct threads {
+    int64_t intra, inter; /* 0 = not said */
+    bool own;             /* of a session */
 };
 
 typedef TRITONSERVER_Error *parse_fn(const char *text, int64_t *ret_value);
@@ -77,29 +88,44 @@ static TRITONSERVER_Error *tensorflow_options_read_number(const char *model, yyj
     return named;
 }
 
-static TRITONSERVER_Error *tensorflow_options_read_threads(const struct runtime *runtime,
-                                                           const char *model, yyjson_val *config,
-                                                           struct wire_out *session)
+static TRITONSERVER_Error *tensorflow_options_read_threads(const char *model, yyjson_val *config,
+                                                           struct threads *threads)
 {
-    int64_t intra = 0, inter = 0;
-    bool own = false;
     const char *text = bconfig_parameter(config, "TF_USE_PER_SESSION_THREADS");
-    TRITONSERVER_Error *err = tensorflow_options_read_number(model, config, "TF_NUM_INTRA_THREADS",
-                                                             bconfig_parse_threads, 0, &intra);
+    TRITONSERVER_Error *err = tensorflow_options_read_number(
+        model, config, "TF_NUM_INTRA_THREADS", bconfig_parse_threads, 0, &threads->intra);
     if (!err)
         err = tensorflow_options_read_number(model, config, "TF_NUM_INTER_THREADS",
-                                             bconfig_parse_threads, INT32_MIN, &inter);
+                                             bconfig_parse_threads, INT32_MIN, &threads->inter);
     if (!err && text && strcasecmp(text, "yes") != 0 && strcasecmp(text, "no") != 0)
-        err = bconfig_parse_bool(text, &own);
+        err = bconfig_parse_bool(text, &threads->own);
     else if (text)
-        own = strcasecmp(text, "yes") == 0;
+        threads->own = strcasecmp(text, "yes") == 0;
+    return err;
+}
+
+static void put_threads(const struct runtime *runtime, const struct threads *threads,
+                        struct wire_out *session)
+{
     /* Otherwise TensorFlow would use all processors of the machine, even those that the process
      * may not use, and would hand each operation to another thread while the instance's thread
      * waits: several times the CPU of a small model (docs/internals/tensorflow.md). */
-    wire_put_number(session, INTRA_THREADS, intra ? intra : runtime->processors);
-    wire_put_number(session, INTER_THREADS, inter ? inter : ON_CALLER);
-    wire_put_number(session, OWN_THREADS, own);
-    return err;
+    wire_put_number(session, INTRA_THREADS, threads->intra ? threads->intra : runtime->processors);
+    wire_put_number(session, INTER_THREADS, threads->inter ? threads->inter : ON_CALLER);
+    wire_put_number(session, OWN_THREADS, threads->own);
+}
+
+/* With a GPU a run has two parts, which TensorFlow starts on threads of its own even so; those of
+ * the process are a single one if its first session is for the CPU. */
+static void put_pool(const struct runtime *runtime, const struct threads *threads,
+                     struct wire_out *session)
+{
+    if (!runtime->has_cuda || threads->inter || threads->own)
+        return;
+    size_t pool = wire_begin(session, THREAD_POOL);
+    wire_put_number(session, POOL_THREADS, runtime->processors);
+    wire_put_text(session, POOL_NAME, "nereid_devices");
+    wire_end(session, pool);
 }
 
 static TRITONSERVER_Error *unknown_precision(const char *model, const char *text)
@@ -159,7 +185,9 @@ static TRITONSERVER_Error *read_accelerator(const char *model, yyjson_val *entry
     }
     if (name && strcmp(name, "auto_mixed_precision") == 0)
         accelerators->mixed_precision = true;
-    else if (!name || strcmp(name, "gpu_io") != 0)
+    else if (name && strcmp(name, "gpu_io") == 0)
+        accelerators->gpu_io = true;
+    else
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "unknown Execution Accelerator '%s' is requested for model '%s'",
                         name ? name : "", model);
@@ -191,18 +219,44 @@ static TRITONSERVER_Error *read_accelerators(const char *model, yyjson_val *conf
     return err;
 }
 
-/* Instances on a CPU ignore GPU settings. */
-static bool places_itself(yyjson_val *config)
+static bool has_kind(yyjson_val *config, const char *wanted)
 {
     size_t index, count;
     yyjson_val *group;
     yyjson_arr_foreach(yyjson_obj_get(config, "instance_group"), index, count, group)
     {
         const char *kind = yyjson_get_str(yyjson_obj_get(group, "kind"));
-        if (kind && strcmp(kind, "KIND_MODEL") == 0)
+        if (kind && strcmp(kind, wanted) == 0)
             return true;
     }
     return false;
+}
+
+static int32_t place_of_first(yyjson_val *config)
+{
+    int32_t gpu = bconfig_first_gpu(config);
+    if (gpu >= 0)
+        return gpu;
+    return has_kind(config, "KIND_MODEL") && !has_kind(config, "KIND_CPU") ? OPTIONS_BY_MODEL
+                                                                           : OPTIONS_ON_CPU;
+}
+
+/* Instances on the CPU ignore what is for GPUs. */
+static void warn_of_accelerators(const char *model, yyjson_val *config,
+                                 const struct accelerators *accelerators)
+{
+    bool elsewhere = has_kind(config, "KIND_GPU") || has_kind(config, "KIND_MODEL");
+    bool on_cpu = !elsewhere || has_kind(config, "KIND_CPU");
+    if (on_cpu && (accelerators->wants_tensorrt || accelerators->mixed_precision))
+        runtime_say(TRITONSERVER_LOG_WARN,
+                    "model '%s': GPU Execution Accelerator will be ignored for model instance on "
+                    "CPU",
+                    model);
+    if (has_kind(config, "KIND_GPU") && accelerators->gpu_io)
+        runtime_say(TRITONSERVER_LOG_WARN,
+                    "model '%s': 'gpu_io' changes nothing: inputs and outputs of TensorFlow are in "
+                    "the memory of the host",
+                    model);
 }
 
 static void put_parameter(struct wire_out *out, const char *name, uint32_t kind, int64_t number,
@@ -285,6 +339,29 @@ static void put_devices(const struct runtime *runtime, struct wire_out *session)
     wire_put_number(session, SOFT_PLACEMENT, runtime->soft_placement);
 }
 
+static void put_no_gpus(struct wire_out *session)
+{
+    size_t entry = wire_begin(session, DEVICE_COUNT);
+    wire_put_text(session, MAP_KEY, "GPU");
+    wire_put_number(session, MAP_VALUE, 0);
+    wire_end(session, entry);
+}
+
+static void put_sessions(const struct runtime *runtime, const struct threads *threads,
+                         const struct accelerators *accelerators, yyjson_val *config,
+                         struct options *options)
+{
+    static const struct accelerators none;
+    put_threads(runtime, threads, &options->on_cpu);
+    put_graph_options(&none, config, &options->on_cpu);
+    put_devices(runtime, &options->on_cpu);
+    put_no_gpus(&options->on_cpu);
+    put_threads(runtime, threads, &options->on_devices);
+    put_pool(runtime, threads, &options->on_devices);
+    put_graph_options(accelerators, config, &options->on_devices);
+    put_devices(runtime, &options->on_devices);
+}
+
 /* An empty text counts as missing. */
 static const char *tensorflow_options_text(yyjson_val *config, const char *parameter,
                                            const char *usual)
@@ -297,33 +374,26 @@ TRITONSERVER_Error *options_read(const struct runtime *runtime, const char *mode
                                  yyjson_val *config, struct options *ret_options)
 {
     struct accelerators accelerators = {0};
+    struct threads threads = {0};
     struct options options = {
         .share_count = 1,
+        .place = place_of_first(config),
         .tag = tensorflow_options_text(config, "TF_GRAPH_TAG", "serve"),
         .signature = tensorflow_options_text(config, "TF_SIGNATURE_DEF", NULL),
         .init_ops = tensorflow_options_text(config, "TF_INIT_OPS_FILE", NULL)};
     TRITONSERVER_Error *err = tensorflow_options_read_number(
         model, config, "MAX_SESSION_SHARE_COUNT", bconfig_parse_int, 1, &options.share_count);
     if (!err)
-        err = tensorflow_options_read_threads(runtime, model, config, &options.session);
+        err = tensorflow_options_read_threads(model, config, &threads);
     if (!err)
         err = read_accelerators(model, config, &accelerators);
-    if (err) {
-        wire_free(&options.session);
+    if (err)
         return err;
-    }
-    if ((accelerators.wants_tensorrt || accelerators.mixed_precision) && !places_itself(config)) {
-        runtime_say(TRITONSERVER_LOG_WARN,
-                    "model '%s': GPU Execution Accelerator will be ignored for model instance on "
-                    "CPU",
-                    model);
-        accelerators = (struct accelerators){0};
-    }
+    warn_of_accelerators(model, config, &accelerators);
     options.wants_tensorrt = accelerators.wants_tensorrt;
-    put_graph_options(&accelerators, config, &options.session);
-    put_devices(runtime, &options.session);
-    if (options.session.failed) {
-        wire_free(&options.session);
+    put_sessions(runtime, &threads, &accelerators, config, &options);
+    if (options.on_cpu.failed || options.on_devices.failed) {
+        options_free(&options);
         return berr_no_memory();
     }
     options_free(ret_options);
@@ -333,5 +403,6 @@ TRITONSERVER_Error *options_read(const struct runtime *runtime, const char *mode
 
 void options_free(struct options *options)
 {
-    wire_free(&options->session);
+    wire_free(&options->on_cpu);
+    wire_free(&options->on_devices);
 }

@@ -7,13 +7,17 @@
 
 /* The settings of a model's configuration for TensorFlow. */
 
+/* Where an instance computes: a GPU, by its number, or one of these. */
+enum { OPTIONS_ON_CPU = -1, OPTIONS_BY_MODEL = -2 };
+
 struct options {
     const char *tag;       /* of the graph in a SavedModel; borrowed, like the next two */
     const char *signature; /* NULL = the default one */
     const char *init_ops;  /* the file with the initial operations; NULL = none */
     int64_t share_count;   /* how many instances share a session */
-    bool wants_tensorrt;
-    struct wire_out session; /* a ConfigProto */
+    int32_t place;         /* of the first instance */
+    bool wants_tensorrt;   /* of instances that are not on the CPU */
+    struct wire_out on_cpu, on_devices; /* ConfigProtos of sessions, on the CPU and elsewhere */
 };
 
 /* options_read - read the parameters, the graph level and the accelerators.

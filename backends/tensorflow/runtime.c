@@ -7,6 +7,7 @@
 #include "../common/bconfig.h"
 #include "../common/berr.h"
 #include "../common/cpus.h"
+#include "gpus.h"
 
 /* The type of an old-style (reference) variable is that of its content plus this. */
 enum { REFERENCE = 100 };
@@ -111,6 +112,7 @@ TRITONSERVER_Error *runtime_new(TRITONBACKEND_Backend *backend, struct runtime *
     if (runtime) {
         runtime->processors = cpus_usable();
         runtime->soft_placement = true;
+        runtime->has_cuda = gpus_built_in();
         err = tensorflow_runtime_read_settings(yyjson_obj_get(yyjson_doc_get_root(doc), "cmdline"),
                                                runtime);
     } else {

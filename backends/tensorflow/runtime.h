@@ -12,6 +12,7 @@ struct runtime {
     int64_t default_max_batch_size;
     /* an operation whose device does not exist runs on another device */
     bool soft_placement;
+    bool has_cuda;              /* models without a kind go to GPUs, if the server has any */
     double gpu_memory_fraction; /* 0 = as needed */
 };
 

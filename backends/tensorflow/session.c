@@ -1,28 +1,41 @@
 #include "session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../common/berr.h"
 #include "../common/bfile.h"
+#include "gpus.h"
 #include "init_ops.h"
 #include "model.h"
+#include "saved.h"
 
-static TRITONSERVER_Error *import_graph(const struct model *model, TF_Graph *graph)
+TRITONSERVER_Error *session_import(const struct model *model, const TF_Buffer *content,
+                                   struct session *session)
+{
+    char device[sizeof "/device:GPU:" + 10];
+    TF_ImportGraphDefOptions *options = TF_NewImportGraphDefOptions();
+    TF_Status *status = TF_NewStatus();
+    if (session->place >= 0) {
+        snprintf(device, sizeof device, "/device:GPU:%d", (int)session->place);
+        TF_ImportGraphDefOptionsSetDefaultDevice(options, device);
+    }
+    TF_GraphImportGraphDef(session->graph, content, options, status);
+    TF_DeleteImportGraphDefOptions(options);
+    return runtime_err(status, "loading model", model->name);
+}
+
+static TRITONSERVER_Error *read_graph(const struct model *model, struct session *session)
 {
     void *bytes;
     size_t size, position = 0;
     TRITONSERVER_Error *err = bfile_read(model->path, model->name, &bytes, &size);
     if (err)
         return err;
-    TF_Buffer content = {.data = bytes, .length = size};
-    TF_ImportGraphDefOptions *options = TF_NewImportGraphDefOptions();
-    TF_Status *status = TF_NewStatus();
-    TF_GraphImportGraphDef(graph, &content, options, status);
-    TF_DeleteImportGraphDefOptions(options);
+    err = session_import(model, &(TF_Buffer){.data = bytes, .length = size}, session);
     free(bytes);
-    err = runtime_err(status, "loading model", model->name);
-    if (!err && !TF_GraphNextOperation(graph, &position))
+    if (!err && !TF_GraphNextOperation(session->graph, &position))
         err = berr_new(TRITONSERVER_ERROR_INTERNAL, "model '%s' has an empty network", model->name);
     return err;
 }
@@ -30,7 +43,7 @@ static TRITONSERVER_Error *import_graph(const struct model *model, TF_Graph *gra
 static TRITONSERVER_Error *open_graph(const struct model *model, const TF_SessionOptions *options,
                                       struct session *session)
 {
-    TRITONSERVER_Error *err = import_graph(model, session->graph);
+    TRITONSERVER_Error *err = read_graph(model, session);
     if (err)
         return err;
     TF_Status *status = TF_NewStatus();
@@ -41,6 +54,8 @@ static TRITONSERVER_Error *open_graph(const struct model *model, const TF_Sessio
 static TRITONSERVER_Error *open_saved(const struct model *model, const TF_SessionOptions *options,
                                       struct session *session, TF_Buffer **ret_meta)
 {
+    if (session->place > 0)
+        return saved_open(model, options, session, ret_meta);
     TF_Buffer *meta = TF_NewBuffer();
     TF_Status *status = TF_NewStatus();
     session->handle = TF_LoadSessionFromSavedModel(options, NULL, model->path, &model->options.tag,
@@ -55,7 +70,8 @@ static TRITONSERVER_Error *open_saved(const struct model *model, const TF_Sessio
 
 static TRITONSERVER_Error *check_tensorrt(const struct model *model, const struct session *session)
 {
-    if (!model->options.wants_tensorrt || runtime_has_operation(session->graph, "TRTEngineOp"))
+    if (session->place == OPTIONS_ON_CPU || !model->options.wants_tensorrt ||
+        runtime_has_operation(session->graph, "TRTEngineOp"))
         return NULL;
     return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
                     "unable to load model '%s': the Execution Accelerator 'tensorrt' needs a "
@@ -66,10 +82,13 @@ static TRITONSERVER_Error *check_tensorrt(const struct model *model, const struc
 static TRITONSERVER_Error *open_with(const struct model *model, TF_SessionOptions *options,
                                      struct session *session, TF_Buffer **ret_meta)
 {
-    const struct wire_out *settings = &model->options.session;
+    const struct wire_out *settings =
+        session->place == OPTIONS_ON_CPU ? &model->options.on_cpu : &model->options.on_devices;
     TF_Status *status = TF_NewStatus();
     TF_SetConfig(options, settings->bytes, settings->size, status);
     TRITONSERVER_Error *err = runtime_err(status, "setting up model", model->name);
+    if (!err && session->place >= 0)
+        err = gpus_check(model->name, session->place, settings);
     if (!err)
         err = check_tensorrt(model, session);
     if (err)
@@ -78,12 +97,13 @@ static TRITONSERVER_Error *open_with(const struct model *model, TF_SessionOption
                            : open_saved(model, options, session, ret_meta);
 }
 
-TRITONSERVER_Error *session_open(const struct model *model, struct session **ret_session,
-                                 TF_Buffer **ret_meta)
+TRITONSERVER_Error *session_open(const struct model *model, int32_t place,
+                                 struct session **ret_session, TF_Buffer **ret_meta)
 {
     struct session *session = calloc(1, sizeof *session);
     if (!session)
         return berr_no_memory();
+    session->place = place;
     session->graph = TF_NewGraph();
     TF_SessionOptions *options = TF_NewSessionOptions();
     TRITONSERVER_Error *err = open_with(model, options, session, ret_meta);

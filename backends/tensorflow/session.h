@@ -9,15 +9,25 @@ struct session {
     TF_Graph *graph;
     TF_Session *handle;
     TF_Output *inputs, *outputs; /* the model's tensors in this graph, in the model's order */
-    int64_t users;               /* number of instances; guarded by the model's lock */
+    int32_t place;               /* a GPU, or OPTIONS_ON_CPU or OPTIONS_BY_MODEL */
+
+    /* Guarded by the model's lock: */
+    int64_t users; /* number of instances */
+    struct session *next;
 };
 
 /* session_open - read the model's file into a graph and a session.
+ * place        a GPU, or OPTIONS_ON_CPU or OPTIONS_BY_MODEL
  * ret_session  owned by the caller: session_close; call session_bind before using it
  * ret_meta     NULL, or a SavedModel's MetaGraphDef, owned by the caller: TF_DeleteBuffer
- * errors       INTERNAL naming the model */
-TRITONSERVER_Error *session_open(const struct model *model, struct session **ret_session,
-                                 TF_Buffer **ret_meta);
+ * errors       naming the model */
+TRITONSERVER_Error *session_open(const struct model *model, int32_t place,
+                                 struct session **ret_session, TF_Buffer **ret_meta);
+
+/* session_import - add a GraphDef to the session's graph, on the session's GPU if it has one.
+ * Operations that name a device keep it. */
+TRITONSERVER_Error *session_import(const struct model *model, const TF_Buffer *content,
+                                   struct session *session);
 
 /* session_bind - find the model's tensors in the graph and run its initial operations.
  * errors  a tensor or an operation does not exist */

@@ -60,6 +60,16 @@ static void free_strings(void *data, size_t size, void *arg)
     free(strings);
 }
 
+TF_Tensor *texts_one(const char *text)
+{
+    TF_TString *string = calloc(1, sizeof *string);
+    if (!string)
+        return NULL;
+    TF_StringInit(string);
+    TF_StringCopy(string, text, strlen(text));
+    return TF_NewTensor(TF_STRING, NULL, 0, string, sizeof *string, free_strings, NULL);
+}
+
 TRITONSERVER_Error *texts_give(struct brun *run, const struct binput *input, TF_Tensor **ret_tensor)
 {
     int64_t shape[BRUN_MAX_DIMS];

@@ -13,6 +13,10 @@
 TRITONSERVER_Error *texts_give(struct brun *run, const struct binput *input,
                                TF_Tensor **ret_tensor);
 
+/* texts_one - make a tensor of one string, a scalar.
+ * returns  owned by the caller: TF_DeleteTensor; NULL if memory ran out */
+TF_Tensor *texts_one(const char *text);
+
 /* texts_scatter - give each item that wants a tensor its rows.
  * result  its data are TF_TString
  * errors  for the whole run: the result has another number of rows */

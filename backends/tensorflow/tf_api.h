@@ -15,6 +15,7 @@ typedef struct TF_SessionOptions TF_SessionOptions;
 typedef struct TF_ImportGraphDefOptions TF_ImportGraphDefOptions;
 typedef struct TF_Tensor TF_Tensor;
 typedef struct TF_Library TF_Library;
+typedef struct TF_DeviceList TF_DeviceList;
 
 typedef enum TF_Code { TF_OK = 0, TF_NOT_FOUND = 5 } TF_Code;
 
@@ -59,15 +60,19 @@ TF_Code TF_GetCode(const TF_Status *status);
 const char *TF_Message(const TF_Status *status);
 
 TF_Buffer *TF_NewBuffer(void);
+TF_Buffer *TF_NewBufferFromString(const void *proto, size_t size);
 void TF_DeleteBuffer(TF_Buffer *buffer);
 
 TF_Library *TF_LoadLibrary(const char *file, TF_Status *status);
 void TF_DeleteLibraryHandle(TF_Library *library);
+TF_Buffer *TF_GetRegisteredKernelsForOp(const char *name, TF_Status *status);
 
 TF_Graph *TF_NewGraph(void);
 void TF_DeleteGraph(TF_Graph *graph);
 TF_ImportGraphDefOptions *TF_NewImportGraphDefOptions(void);
 void TF_DeleteImportGraphDefOptions(TF_ImportGraphDefOptions *options);
+void TF_ImportGraphDefOptionsSetDefaultDevice(TF_ImportGraphDefOptions *options,
+                                              const char *device);
 void TF_GraphImportGraphDef(TF_Graph *graph, const TF_Buffer *graph_def,
                             const TF_ImportGraphDefOptions *options, TF_Status *status);
 TF_Operation *TF_GraphOperationByName(TF_Graph *graph, const char *name);
@@ -89,6 +94,10 @@ TF_Session *TF_LoadSessionFromSavedModel(const TF_SessionOptions *options,
                                          TF_Buffer *meta_graph_def, TF_Status *status);
 void TF_CloseSession(TF_Session *session, TF_Status *status);
 void TF_DeleteSession(TF_Session *session, TF_Status *status);
+TF_DeviceList *TF_SessionListDevices(TF_Session *session, TF_Status *status);
+void TF_DeleteDeviceList(TF_DeviceList *list);
+int TF_DeviceListCount(const TF_DeviceList *list);
+const char *TF_DeviceListType(const TF_DeviceList *list, int index, TF_Status *status);
 void TF_SessionRun(TF_Session *session, const TF_Buffer *run_options, const TF_Output *inputs,
                    TF_Tensor *const *input_values, int input_count, const TF_Output *outputs,
                    TF_Tensor **output_values, int output_count, const TF_Operation *const *targets,

@@ -22,20 +22,31 @@ void runtime_say(TRITONSERVER_LogLevel level, const char *fmt, ...)
 
 static const struct runtime machine = {.processors = 3, .soft_placement = true};
 
-static TRITONSERVER_Error *read_text(const char *text, struct options *ret_options)
+static TRITONSERVER_Error *read_for(const struct runtime *runtime, const char *text,
+                                    struct options *ret_options)
 {
     yyjson_doc *doc = yyjson_read(text, strlen(text), 0);
     assert_non_null(doc);
     said[0] = '\0';
-    TRITONSERVER_Error *err = options_read(&machine, "m", yyjson_doc_get_root(doc), ret_options);
+    TRITONSERVER_Error *err = options_read(runtime, "m", yyjson_doc_get_root(doc), ret_options);
     yyjson_doc_free(doc);
     return err;
 }
 
+static TRITONSERVER_Error *read_text(const char *text, struct options *ret_options)
+{
+    return read_for(&machine, text, ret_options);
+}
+
+static struct wire wire_of(const struct wire_out *out)
+{
+    return (struct wire){.at = out->bytes, .end = out->bytes + out->size};
+}
+
+/* What a session is told that is not on the CPU alone. */
 static struct wire whole(const struct options *options)
 {
-    return (struct wire){.at = options->session.bytes,
-                         .end = options->session.bytes + options->session.size};
+    return wire_of(&options->on_devices);
 }
 
 /* The n-th field of this number, from 0. */
@@ -78,6 +89,71 @@ static void what_is_usual(void **state)
     struct wire graph = message(all, 10, 0), optimizer = message(graph, 3, 0);
     assert_int_equal(value(optimizer, 5), 0);
     assert_int_equal(value(graph, 10), -2);
+    options_free(&options);
+}
+
+#define GROUPS(kinds) "{\"instance_group\":[" kinds "]}"
+#define ON_CPU        "{\"kind\":\"KIND_CPU\"}"
+#define BY_MODEL      "{\"kind\":\"KIND_MODEL\"}"
+#define ON_GPU        "{\"kind\":\"KIND_GPU\",\"gpus\":[2,1]}"
+
+/* One session is made to read the model: it is that of the first instance. */
+static void where_the_first_instance_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config;
+        int32_t place;
+    } cases[] = {{"{}", OPTIONS_ON_CPU},
+                 {GROUPS(ON_CPU), OPTIONS_ON_CPU},
+                 {GROUPS(BY_MODEL), OPTIONS_BY_MODEL},
+                 {GROUPS(ON_GPU), 2},
+                 {GROUPS(ON_GPU "," ON_CPU), OPTIONS_ON_CPU},
+                 {GROUPS(ON_GPU "," BY_MODEL), OPTIONS_BY_MODEL},
+                 {GROUPS(BY_MODEL "," ON_CPU), OPTIONS_ON_CPU}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct options options = {0};
+        assert_null(read_text(cases[i].config, &options));
+        assert_int_equal(options.place, cases[i].place);
+        options_free(&options);
+    }
+}
+
+/* On the CPU a session has no GPU; elsewhere as many as there are. */
+static void sessions_on_the_cpu_have_no_gpu(void **state)
+{
+    (void)state;
+    struct options options = {0};
+    assert_null(read_text(GROUPS(ON_GPU "," ON_CPU), &options));
+    struct wire on_cpu = wire_of(&options.on_cpu), entry = message(on_cpu, 1, 0);
+    assert_true(wire_is(message(entry, 1, 0), "GPU"));
+    assert_int_equal(value(entry, 2), 0);
+    assert_int_equal(value(on_cpu, 2), 3);
+    assert_int_equal(value(on_cpu, 7), 1);
+    assert_int_equal(value(whole(&options), 1), -2);
+    options_free(&options);
+}
+
+/* TensorFlow starts the parts of a run that has a GPU on threads. Those of the process may be a
+ * single one; whoever asks for a number, or for threads of a session, gets that instead. */
+static void threads_where_there_are_gpus(void **state)
+{
+    (void)state;
+    static const struct runtime with_cuda = {.processors = 3, .has_cuda = true};
+    static const char *const asked[] = {"TF_NUM_INTER_THREADS\":{\"string_value\":\"7\"}",
+                                        "TF_USE_PER_SESSION_THREADS\":{\"string_value\":\"1\"}"};
+    struct options options = {0};
+    assert_null(read_for(&with_cuda, "{}", &options));
+    struct wire pool = message(whole(&options), 12, 0);
+    assert_int_equal(value(pool, 1), 3);
+    assert_true(wire_is(message(pool, 2, 0), "nereid_devices"));
+    assert_int_equal(value(wire_of(&options.on_cpu), 12), -2);
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "{\"parameters\":{\"%s}}", asked[i]);
+        assert_null(read_for(&with_cuda, text, &options));
+        assert_int_equal(value(whole(&options), 12), -2);
+    }
     options_free(&options);
 }
 
@@ -171,10 +247,28 @@ static void on_a_processor_it_has_no_effect(void **state)
     (void)state;
     struct options options = {0};
     assert_null(read_text(TENSORRT("KIND_CPU", ""), &options));
-    assert_false(options.wants_tensorrt);
     assert_string_equal(said, "model 'm': GPU Execution Accelerator will be ignored for model "
                               "instance on CPU");
-    assert_int_equal(value(message(whole(&options), 10, 0), 10), -2);
+    assert_int_equal(value(message(wire_of(&options.on_cpu), 10, 0), 10), -2);
+    options_free(&options);
+}
+
+/* Of instances in several places, those on a GPU have it, and the log tells of the others. */
+static void where_it_has_an_effect(void **state)
+{
+    (void)state;
+    struct options options = {0};
+    assert_null(read_text(TENSORRT("KIND_GPU", ""), &options));
+    assert_true(options.wants_tensorrt);
+    assert_string_equal(said, "model 'm': 'gpu_io' changes nothing: inputs and outputs of "
+                              "TensorFlow are in the memory of the host");
+    assert_int_equal(value(message(wire_of(&options.on_cpu), 10, 0), 10), -2);
+    struct wire rewrite = message(message(whole(&options), 10, 0), 10, 0);
+    assert_true(wire_is(message(message(rewrite, 200, 0), 1, 0), "TensorRTOptimizer"));
+    assert_null(read_text(TENSORRT("KIND_MODEL\"},{\"kind\":\"KIND_CPU", ""), &options));
+    assert_true(options.wants_tensorrt);
+    assert_string_equal(said, "model 'm': GPU Execution Accelerator will be ignored for model "
+                              "instance on CPU");
     options_free(&options);
 }
 
@@ -221,10 +315,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_usual),
+        cmocka_unit_test(where_the_first_instance_is),
+        cmocka_unit_test(sessions_on_the_cpu_have_no_gpu),
+        cmocka_unit_test(threads_where_there_are_gpus),
         cmocka_unit_test(parameters_are_handed_on),
         cmocka_unit_test(levels_of_the_graph),
         cmocka_unit_test(settings_of_tensorrt),
         cmocka_unit_test(on_a_processor_it_has_no_effect),
+        cmocka_unit_test(where_it_has_an_effect),
         cmocka_unit_test(malformed_messages_end),
         cmocka_unit_test(messages_in_messages),
     };

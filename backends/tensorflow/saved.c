@@ -1,0 +1,269 @@
+#include "saved.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../common/berr.h"
+#include "../common/bfile.h"
+#include "../common/wire.h"
+#include "model.h"
+#include "texts.h"
+
+/* Fields of TensorFlow's messages. */
+enum { /* SavedModel */
+       SAVED_GRAPHS = 2,
+       /* MetaGraphDef */
+       META_INFO = 1,
+       META_GRAPH = 2,
+       META_SAVER = 3,
+       META_COLLECTIONS = 4,
+       META_SIGNATURES = 5,
+       META_ASSETS = 6,
+       /* MetaInfoDef */
+       INFO_TAGS = 4,
+       /* SaverDef */
+       SAVER_FILE = 1,
+       SAVER_RESTORE = 3,
+       /* CollectionDef, and its lists */
+       COLLECTION_NODES = 1,
+       COLLECTION_ANY = 5,
+       LIST_VALUE = 1,
+       ANY_VALUE = 2,
+       /* SignatureDef */
+       SIGNATURE_OUTPUTS = 2,
+       /* AssetFileDef */
+       ASSET_TENSOR = 1,
+       ASSET_FILE = 2,
+       /* TensorInfo */
+       TENSOR_NAME = 1,
+       /* an entry of a map */
+       MAP_KEY = 1,
+       MAP_VALUE = 2
+};
+
+static const char init_name[] = "__saved_model_init_op";
+
+/* What is fed when the model is restored and initialized: where its files are. */
+struct saved {
+    const struct model *model;
+    struct session *session;
+    struct wire meta;
+    size_t count, room;
+    TF_Output *at;
+    TF_Tensor **values;
+};
+
+/* The first field of this number; empty if there is none. */
+static struct wire part_of(struct wire message, uint32_t number)
+{
+    struct wire_field field;
+    while (wire_next(&message, &field))
+        if (field.number == number)
+            return field.content;
+    return (struct wire){0};
+}
+
+/* The value of a map's key; empty if there is none. */
+static struct wire entry_of(struct wire message, uint32_t map, const char *key)
+{
+    struct wire_field field;
+    while (wire_next(&message, &field))
+        if (field.number == map && wire_is(part_of(field.content, MAP_KEY), key))
+            return part_of(field.content, MAP_VALUE);
+    return (struct wire){0};
+}
+
+/* Whether a graph has this tag and no other. */
+static bool is_tagged(struct wire meta, const char *tag)
+{
+    struct wire info = part_of(meta, META_INFO);
+    struct wire_field field;
+    bool found = false;
+    while (wire_next(&info, &field)) {
+        if (field.number != INFO_TAGS)
+            continue;
+        if (!wire_is(field.content, tag))
+            return false;
+        found = true;
+    }
+    return found;
+}
+
+static TRITONSERVER_Error *find_graph(struct saved *saved, struct wire all)
+{
+    const struct model *model = saved->model;
+    struct wire_field field;
+    while (wire_next(&all, &field)) {
+        if (field.number == SAVED_GRAPHS && is_tagged(field.content, model->options.tag)) {
+            saved->meta = field.content;
+            return NULL;
+        }
+    }
+    return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                    "tensorflow error in loading model '%s': %s with the tag '%s' in '%s'",
+                    model->name, all.broken ? "the file is malformed: no graph" : "no graph",
+                    model->options.tag, model->path);
+}
+
+/* Feeds a tensor with the path FOLDER/FILE in the model. */
+static TRITONSERVER_Error *feed_path(struct saved *saved, struct wire tensor, const char *folder,
+                                     struct wire file)
+{
+    char *path = NULL, *name = wire_text(tensor);
+    if (saved->count == saved->room) {
+        size_t room = saved->room * 2 + 4;
+        TF_Output *at = realloc(saved->at, room * sizeof *at);
+        saved->at = at ? at : saved->at;
+        TF_Tensor **values = realloc(saved->values, room * sizeof(TF_Tensor *));
+        saved->values = values ? values : saved->values;
+        saved->room = at && values ? room : saved->room;
+    }
+    bool able = name && saved->count < saved->room &&
+                asprintf(&path, "%s/%s/%.*s", saved->model->path, folder, (int)wire_size(file),
+                         (const char *)file.at) >= 0;
+    bool known = able && session_find(saved->session, name, &saved->at[saved->count]);
+    TF_Tensor *value = known ? texts_one(path) : NULL;
+    TRITONSERVER_Error *err = NULL;
+    if (value)
+        saved->values[saved->count++] = value;
+    else if (able && !known)
+        err = berr_new(TRITONSERVER_ERROR_INTERNAL,
+                       "unable to load model '%s', the graph has no tensor '%s', which is to be "
+                       "the path of a file",
+                       saved->model->name, name);
+    else
+        err = berr_no_memory();
+    free(name);
+    if (able)
+        free(path);
+    return err;
+}
+
+static TRITONSERVER_Error *feed_asset(struct saved *saved, struct wire asset)
+{
+    return feed_path(saved, part_of(part_of(asset, ASSET_TENSOR), TENSOR_NAME), "assets",
+                     part_of(asset, ASSET_FILE));
+}
+
+/* Files made by TensorFlow 1 list their assets in a collection. */
+static TRITONSERVER_Error *feed_assets(struct saved *saved)
+{
+    TRITONSERVER_Error *err = NULL;
+    struct wire_field field;
+    struct wire rest = saved->meta;
+    struct wire old =
+        part_of(entry_of(saved->meta, META_COLLECTIONS, "saved_model_assets"), COLLECTION_ANY);
+    while (!err && wire_next(&rest, &field))
+        if (field.number == META_ASSETS)
+            err = feed_asset(saved, field.content);
+    while (!err && saved->count == 0 && wire_next(&old, &field))
+        if (field.number == LIST_VALUE)
+            err = feed_asset(saved, part_of(field.content, ANY_VALUE));
+    return err;
+}
+
+/* Runs an operation, which may be named by a result of it. */
+static TRITONSERVER_Error *run_named(const struct saved *saved, struct wire name)
+{
+    const struct model *model = saved->model;
+    char *text = wire_text(name);
+    if (!text)
+        return berr_no_memory();
+    text[strcspn(text, ":")] = '\0';
+    const TF_Operation *operation = TF_GraphOperationByName(saved->session->graph, text);
+    TF_Status *status = TF_NewStatus();
+    TRITONSERVER_Error *err = NULL;
+    if (operation)
+        TF_SessionRun(saved->session->handle, NULL, saved->at, saved->values, (int)saved->count,
+                      NULL, NULL, 0, &operation, 1, NULL, status);
+    else
+        err = berr_new(TRITONSERVER_ERROR_INTERNAL,
+                       "unable to load model '%s', the graph has no operation '%s', which is to "
+                       "prepare it",
+                       model->name, text);
+    TRITONSERVER_Error *failed = runtime_err(status, "loading model", model->name);
+    free(text);
+    return err ? err : failed;
+}
+
+/* A model without a file of variables has none to restore. */
+static TRITONSERVER_Error *restore_variables(struct saved *saved)
+{
+    static const char files[] = "variables";
+    struct wire saver = part_of(saved->meta, META_SAVER);
+    char *index = NULL;
+    if (asprintf(&index, "%s/variables/variables.index", saved->model->path) < 0)
+        return berr_no_memory();
+    bool there = access(index, F_OK) == 0;
+    free(index);
+    if (!there)
+        return NULL;
+    const unsigned char *name = (const unsigned char *)files;
+    TRITONSERVER_Error *err = feed_path(saved, part_of(saver, SAVER_FILE), files,
+                                        (struct wire){.at = name, .end = name + sizeof files - 1});
+    if (err)
+        return err;
+    err = run_named(saved, part_of(saver, SAVER_RESTORE));
+    TF_DeleteTensor(saved->values[--saved->count]);
+    return err;
+}
+
+static TRITONSERVER_Error *initialize(const struct saved *saved)
+{
+    static const char *const collections[] = {"saved_model_main_op", "legacy_init_op"};
+    struct wire of = entry_of(saved->meta, META_SIGNATURES, init_name);
+    struct wire name = part_of(entry_of(of, SIGNATURE_OUTPUTS, init_name), TENSOR_NAME);
+    for (size_t i = 0; i < sizeof collections / sizeof *collections && !wire_size(name); i++) {
+        of = part_of(entry_of(saved->meta, META_COLLECTIONS, collections[i]), COLLECTION_NODES);
+        name = part_of(of, LIST_VALUE);
+    }
+    return wire_size(name) ? run_named(saved, name) : NULL;
+}
+
+static TRITONSERVER_Error *open_read(struct saved *saved, const TF_SessionOptions *options,
+                                     struct wire all)
+{
+    TRITONSERVER_Error *err = find_graph(saved, all);
+    if (err)
+        return err;
+    struct wire graph = part_of(saved->meta, META_GRAPH);
+    err = session_import(saved->model, &(TF_Buffer){.data = graph.at, .length = wire_size(graph)},
+                         saved->session);
+    if (err)
+        return err;
+    TF_Status *status = TF_NewStatus();
+    saved->session->handle = TF_NewSession(saved->session->graph, options, status);
+    err = runtime_err(status, "loading model", saved->model->name);
+    if (!err)
+        err = feed_assets(saved);
+    if (!err)
+        err = restore_variables(saved);
+    return err ? err : initialize(saved);
+}
+
+TRITONSERVER_Error *saved_open(const struct model *model, const TF_SessionOptions *options,
+                               struct session *session, TF_Buffer **ret_meta)
+{
+    struct saved saved = {.model = model, .session = session};
+    void *bytes = NULL;
+    size_t size = 0;
+    char *path = NULL;
+    if (asprintf(&path, "%s/saved_model.pb", model->path) < 0)
+        return berr_no_memory();
+    TRITONSERVER_Error *err = bfile_read(path, model->name, &bytes, &size);
+    free(path);
+    if (err)
+        return err;
+    const unsigned char *at = bytes;
+    err = open_read(&saved, options, (struct wire){.at = at, .end = at + size});
+    if (!err && ret_meta)
+        *ret_meta = TF_NewBufferFromString(saved.meta.at, wire_size(saved.meta));
+    while (saved.count > 0)
+        TF_DeleteTensor(saved.values[--saved.count]);
+    free(saved.at);
+    free(saved.values);
+    free(bytes);
+    return err;
+}
