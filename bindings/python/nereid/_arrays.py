@@ -65,8 +65,9 @@ def as_array(value: Any, datatype: str) -> Array:
     wanted = DTYPES[datatype]
     if wanted.kind == "O":
         return np.asarray(value, dtype=wanted)
-    # Numbers of a list are looked at as they are: NumPy would round whole ones that stand beside real ones.
-    given = np.asarray(value, dtype=object if isinstance(value, (list, tuple)) else None)
+    given = np.asarray(value)
+    if given.dtype.kind not in ("biuf" if wanted.kind == "f" else "biu"):
+        given = np.asarray(value, dtype=object)  # each as it is: NumPy rounds whole numbers that stand beside real ones
     try:
         with np.errstate(all="ignore"):
             made = given.astype(wanted)
