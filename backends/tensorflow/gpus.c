@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "../common/berr.h"
-
-/* Fields of TensorFlow's messages. */
-enum { KERNEL_LIST_KERNEL = 1, KERNEL_DEVICE = 2 };
+#include "messages.h"
 
 enum { NOT_COUNTED = -1 };
 

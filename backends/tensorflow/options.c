@@ -4,47 +4,8 @@
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "messages.h"
 
-/* Fields of TensorFlow's messages. */
-enum { /* ConfigProto */
-       DEVICE_COUNT = 1,
-       INTRA_THREADS = 2,
-       INTER_THREADS = 5,
-       GPU_OPTIONS = 6,
-       SOFT_PLACEMENT = 7,
-       OWN_THREADS = 9,
-       GRAPH_OPTIONS = 10,
-       THREAD_POOL = 12,
-       /* ThreadPoolOptionProto */
-       POOL_THREADS = 1,
-       POOL_NAME = 2,
-       /* GPUOptions */
-       GPU_FRACTION = 1,
-       GPU_GROWTH = 4,
-       /* GraphOptions */
-       OPTIMIZER_OPTIONS = 3,
-       REWRITE_OPTIONS = 10,
-       /* OptimizerOptions */
-       JIT_LEVEL = 5,
-       JIT_ON_CPU = 7,
-       /* RewriterConfig */
-       ITERATIONS = 12,
-       MIXED_PRECISION = 23,
-       OPTIMIZERS = 100,
-       CUSTOM_OPTIMIZERS = 200,
-       /* RewriterConfig.CustomGraphOptimizer */
-       OPTIMIZER_NAME = 1,
-       OPTIMIZER_PARAMETERS = 2,
-       /* an entry of a map */
-       MAP_KEY = 1,
-       MAP_VALUE = 2,
-       /* AttrValue */
-       ATTR_TEXT = 2,
-       ATTR_NUMBER = 3,
-       ATTR_TRUTH = 5
-};
-
-/* Values of those fields. */
 enum { ON_CALLER = -1, JIT_OFF = -1, JIT_MOST = 2, SWITCHED_ON = 1, ONE_ITERATION = 1 };
 
 /* The settings of TensorRT inside TensorFlow. */

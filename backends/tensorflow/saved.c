@@ -7,41 +7,9 @@
 
 #include "../common/berr.h"
 #include "../common/bfile.h"
-#include "../common/wire.h"
+#include "messages.h"
 #include "model.h"
 #include "texts.h"
-
-/* Fields of TensorFlow's messages. */
-enum { /* SavedModel */
-       SAVED_GRAPHS = 2,
-       /* MetaGraphDef */
-       META_INFO = 1,
-       META_GRAPH = 2,
-       META_SAVER = 3,
-       META_COLLECTIONS = 4,
-       META_SIGNATURES = 5,
-       META_ASSETS = 6,
-       /* MetaInfoDef */
-       INFO_TAGS = 4,
-       /* SaverDef */
-       SAVER_FILE = 1,
-       SAVER_RESTORE = 3,
-       /* CollectionDef, and its lists */
-       COLLECTION_NODES = 1,
-       COLLECTION_ANY = 5,
-       LIST_VALUE = 1,
-       ANY_VALUE = 2,
-       /* SignatureDef */
-       SIGNATURE_OUTPUTS = 2,
-       /* AssetFileDef */
-       ASSET_TENSOR = 1,
-       ASSET_FILE = 2,
-       /* TensorInfo */
-       TENSOR_NAME = 1,
-       /* an entry of a map */
-       MAP_KEY = 1,
-       MAP_VALUE = 2
-};
 
 static const char init_name[] = "__saved_model_init_op";
 
@@ -55,30 +23,10 @@ struct saved {
     TF_Tensor **values;
 };
 
-/* The first field of this number; empty if there is none. */
-static struct wire part_of(struct wire message, uint32_t number)
-{
-    struct wire_field field;
-    while (wire_next(&message, &field))
-        if (field.number == number)
-            return field.content;
-    return (struct wire){0};
-}
-
-/* The value of a map's key; empty if there is none. */
-static struct wire entry_of(struct wire message, uint32_t map, const char *key)
-{
-    struct wire_field field;
-    while (wire_next(&message, &field))
-        if (field.number == map && wire_is(part_of(field.content, MAP_KEY), key))
-            return part_of(field.content, MAP_VALUE);
-    return (struct wire){0};
-}
-
 /* Whether a graph has this tag and no other. */
 static bool is_tagged(struct wire meta, const char *tag)
 {
-    struct wire info = part_of(meta, META_INFO);
+    struct wire info = message_part(meta, META_INFO);
     struct wire_field field;
     bool found = false;
     while (wire_next(&info, &field)) {
@@ -143,8 +91,8 @@ static TRITONSERVER_Error *feed_path(struct saved *saved, struct wire tensor, co
 
 static TRITONSERVER_Error *feed_asset(struct saved *saved, struct wire asset)
 {
-    return feed_path(saved, part_of(part_of(asset, ASSET_TENSOR), TENSOR_NAME), "assets",
-                     part_of(asset, ASSET_FILE));
+    return feed_path(saved, message_part(message_part(asset, ASSET_TENSOR), TENSOR_NAME), "assets",
+                     message_part(asset, ASSET_FILE));
 }
 
 /* Files made by TensorFlow 1 list their assets in a collection. */
@@ -153,14 +101,14 @@ static TRITONSERVER_Error *feed_assets(struct saved *saved)
     TRITONSERVER_Error *err = NULL;
     struct wire_field field;
     struct wire rest = saved->meta;
-    struct wire old =
-        part_of(entry_of(saved->meta, META_COLLECTIONS, "saved_model_assets"), COLLECTION_ANY);
+    struct wire old = message_part(
+        message_entry(saved->meta, META_COLLECTIONS, "saved_model_assets"), COLLECTION_ANY);
     while (!err && wire_next(&rest, &field))
         if (field.number == META_ASSETS)
             err = feed_asset(saved, field.content);
     while (!err && saved->count == 0 && wire_next(&old, &field))
         if (field.number == LIST_VALUE)
-            err = feed_asset(saved, part_of(field.content, ANY_VALUE));
+            err = feed_asset(saved, message_part(field.content, ANY_VALUE));
     return err;
 }
 
@@ -192,7 +140,7 @@ static TRITONSERVER_Error *run_named(const struct saved *saved, struct wire name
 static TRITONSERVER_Error *restore_variables(struct saved *saved)
 {
     static const char files[] = "variables";
-    struct wire saver = part_of(saved->meta, META_SAVER);
+    struct wire saver = message_part(saved->meta, META_SAVER);
     char *index = NULL;
     if (asprintf(&index, "%s/variables/variables.index", saved->model->path) < 0)
         return berr_no_memory();
@@ -201,11 +149,11 @@ static TRITONSERVER_Error *restore_variables(struct saved *saved)
     if (!there)
         return NULL;
     const unsigned char *name = (const unsigned char *)files;
-    TRITONSERVER_Error *err = feed_path(saved, part_of(saver, SAVER_FILE), files,
+    TRITONSERVER_Error *err = feed_path(saved, message_part(saver, SAVER_FILE), files,
                                         (struct wire){.at = name, .end = name + sizeof files - 1});
     if (err)
         return err;
-    err = run_named(saved, part_of(saver, SAVER_RESTORE));
+    err = run_named(saved, message_part(saver, SAVER_RESTORE));
     TF_DeleteTensor(saved->values[--saved->count]);
     return err;
 }
@@ -213,11 +161,12 @@ static TRITONSERVER_Error *restore_variables(struct saved *saved)
 static TRITONSERVER_Error *initialize(const struct saved *saved)
 {
     static const char *const collections[] = {"saved_model_main_op", "legacy_init_op"};
-    struct wire of = entry_of(saved->meta, META_SIGNATURES, init_name);
-    struct wire name = part_of(entry_of(of, SIGNATURE_OUTPUTS, init_name), TENSOR_NAME);
+    struct wire of = message_entry(saved->meta, META_SIGNATURES, init_name);
+    struct wire name = message_part(message_entry(of, SIGNATURE_OUTPUTS, init_name), TENSOR_NAME);
     for (size_t i = 0; i < sizeof collections / sizeof *collections && !wire_size(name); i++) {
-        of = part_of(entry_of(saved->meta, META_COLLECTIONS, collections[i]), COLLECTION_NODES);
-        name = part_of(of, LIST_VALUE);
+        of = message_part(message_entry(saved->meta, META_COLLECTIONS, collections[i]),
+                          COLLECTION_NODES);
+        name = message_part(of, LIST_VALUE);
     }
     return wire_size(name) ? run_named(saved, name) : NULL;
 }
@@ -228,7 +177,7 @@ static TRITONSERVER_Error *open_read(struct saved *saved, const TF_SessionOption
     TRITONSERVER_Error *err = find_graph(saved, all);
     if (err)
         return err;
-    struct wire graph = part_of(saved->meta, META_GRAPH);
+    struct wire graph = message_part(saved->meta, META_GRAPH);
     err = session_import(saved->model, &(TF_Buffer){.data = graph.at, .length = wire_size(graph)},
                          saved->session);
     if (err)

@@ -6,37 +6,9 @@
 
 #include "../common/berr.h"
 #include "batch_parts.h"
-#include "../common/wire.h"
-
-/* Fields of TensorFlow's messages. */
-enum {
-    META_SIGNATURES = 5,
-    MAP_KEY = 1,
-    MAP_VALUE = 2,
-    SIGNATURE_INPUTS = 1,
-    SIGNATURE_OUTPUTS = 2,
-    TENSOR_NAME = 1,
-    TENSOR_TYPE = 2,
-    TENSOR_SHAPE = 3,
-    SHAPE_DIM = 2,
-    SHAPE_UNKNOWN = 3,
-    DIM_SIZE = 1
-};
+#include "messages.h"
 
 enum { NAMES_SIZE = 1024 };
-
-/* Reads the key and the value of a map entry. */
-static void read_entry(struct wire entry, struct wire *ret_key, struct wire *ret_value)
-{
-    struct wire_field field;
-    *ret_key = *ret_value = (struct wire){0};
-    while (wire_next(&entry, &field)) {
-        if (field.number == MAP_KEY)
-            *ret_key = field.content;
-        else if (field.number == MAP_VALUE)
-            *ret_value = field.content;
-    }
-}
 
 static bool is_for_loading(struct wire key)
 {
@@ -56,7 +28,8 @@ static bool choose_signature(const struct model *model, const TF_Buffer *meta,
     while (wire_next(&all, &field)) {
         if (field.number != META_SIGNATURES)
             continue;
-        read_entry(field.content, &key, &value);
+        key = message_part(field.content, MAP_KEY);
+        value = message_part(field.content, MAP_VALUE);
         if (wire_is(key, wanted)) {
             *ret_signature = value;
             return true;
@@ -105,7 +78,8 @@ static TRITONSERVER_Error *tensorflow_signature_read_tensor(const struct model *
     struct wire key, value;
     struct wire_field field;
     TRITONSERVER_Error *err = NULL;
-    read_entry(entry, &key, &value);
+    key = message_part(entry, MAP_KEY);
+    value = message_part(entry, MAP_VALUE);
     tensor->name = wire_text(key);
     if (!tensor->name)
         return berr_no_memory();
