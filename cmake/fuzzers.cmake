@@ -15,7 +15,8 @@ set(identity ${CMAKE_SOURCE_DIR}/backends/identity)
 add_library(nereid_fuzz_identity OBJECT
     ${identity}/backend.c ${identity}/model.c ${identity}/run.c
     ${CMAKE_SOURCE_DIR}/backends/common/bconfig.c ${CMAKE_SOURCE_DIR}/backends/common/bcuda.c
-    ${CMAKE_SOURCE_DIR}/backends/common/bentry.c ${CMAKE_SOURCE_DIR}/backends/common/berr.c)
+    ${CMAKE_SOURCE_DIR}/backends/common/bentry.c ${CMAKE_SOURCE_DIR}/backends/common/berr.c
+    ${CMAKE_SOURCE_DIR}/backends/common/blog.c)
 target_include_directories(nereid_fuzz_identity PRIVATE ${CMAKE_SOURCE_DIR}/include ${identity})
 target_compile_definitions(nereid_fuzz_identity PRIVATE
     model_init=identity_model_init model_fini=identity_model_fini)

@@ -79,12 +79,14 @@ endforeach()
 # The store of the local response cache is tested as a unit too.
 target_link_libraries(00_unit_test_store PRIVATE nereid_local_store)
 
-# So is what the backend `tensorflow` makes of a configuration, for which TensorFlow need not be there.
+# So is what the backend `tensorflow` makes of a configuration and of the messages in files, for which TensorFlow need not be there.
 if(TARGET 00_unit_test_tensorflow_options)
     set(backends ${CMAKE_SOURCE_DIR}/backends)
     target_sources(00_unit_test_tensorflow_options PRIVATE
         ${backends}/tensorflow/options.c ${backends}/common/wire.c ${backends}/common/bconfig.c ${backends}/common/berr.c)
     target_include_directories(00_unit_test_tensorflow_options PRIVATE ${backends})
+    target_sources(00_unit_test_tensorflow_messages PRIVATE ${backends}/tensorflow/messages.c ${backends}/common/wire.c)
+    target_include_directories(00_unit_test_tensorflow_messages PRIVATE ${backends})
 endif()
 
 # And what the backend `tensorrt` decides without TensorRT: profiles, shape tensors, the checks of configurations, which executions are
@@ -93,22 +95,26 @@ if(TARGET 00_unit_test_tensorrt)
     set(backends ${CMAKE_SOURCE_DIR}/backends)
     target_sources(00_unit_test_tensorrt PRIVATE
         ${backends}/tensorrt/check.c ${backends}/tensorrt/complete.c ${backends}/tensorrt/options.c ${backends}/tensorrt/profile.c
-        ${backends}/common/bcomplete.c ${backends}/common/bconfig.c ${backends}/common/berr.c)
+        ${backends}/common/bcomplete.c ${backends}/common/bconfig.c ${backends}/common/berr.c ${backends}/common/blog.c)
     target_sources(00_unit_test_tensorrt_graph PRIVATE
-        ${backends}/tensorrt/graph.c ${backends}/tensorrt/profile.c ${backends}/common/bconfig.c ${backends}/common/berr.c)
+        ${backends}/tensorrt/graph.c ${backends}/tensorrt/profile.c ${backends}/common/bconfig.c ${backends}/common/berr.c ${backends}/common/blog.c)
     target_include_directories(00_unit_test_tensorrt PRIVATE ${backends})
     target_include_directories(00_unit_test_tensorrt_graph PRIVATE ${backends})
 endif()
 
-# And the accelerators of the backend `onnxruntime`, with the ONNX Runtime that lies beside it.
+# And the options and accelerators of the backend `onnxruntime`, with the ONNX Runtime that lies beside it.
 if(TARGET 00_unit_test_onnxruntime_accelerators)
     set(backends ${CMAKE_SOURCE_DIR}/backends)
-    target_sources(00_unit_test_onnxruntime_accelerators PRIVATE
-        ${backends}/onnxruntime/accelerators.c ${backends}/onnxruntime/ort.c
-        ${backends}/common/bconfig.c ${backends}/common/berr.c ${backends}/common/cpus.c)
-    target_include_directories(00_unit_test_onnxruntime_accelerators PRIVATE ${backends})
-    target_include_directories(00_unit_test_onnxruntime_accelerators SYSTEM PRIVATE
-        $<TARGET_PROPERTY:nereid::onnxruntime,INTERFACE_INCLUDE_DIRECTORIES>)
+    foreach(target 00_unit_test_onnxruntime_accelerators 00_unit_test_onnxruntime_options)
+        target_sources(${target} PRIVATE
+            ${CMAKE_SOURCE_DIR}/tests/00_unit/onnxruntime/onnxruntime_opened.c
+            ${backends}/onnxruntime/accelerators.c ${backends}/onnxruntime/ort.c
+            ${backends}/common/bconfig.c ${backends}/common/berr.c ${backends}/common/blog.c ${backends}/common/cpus.c)
+        target_include_directories(${target} PRIVATE ${backends} ${CMAKE_SOURCE_DIR}/tests/00_unit/onnxruntime)
+        target_include_directories(${target} SYSTEM PRIVATE
+            $<TARGET_PROPERTY:nereid::onnxruntime,INTERFACE_INCLUDE_DIRECTORIES>)
+    endforeach()
+    target_sources(00_unit_test_onnxruntime_options PRIVATE ${backends}/onnxruntime/options.c)
 endif()
 
 # The simulation of the shell brings threads, locks and a clock of its own, in place of those of os/.

@@ -8,6 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 TOOL=example
 . tools/say.sh
+. tools/ports.sh
 name=${1:-}
 http=${HTTP_PORT:-8000} grpc=${GRPC_PORT:-8001} metrics=${METRICS_PORT:-8002} page=${PAGE_PORT:-8080}
 mapfile -t known < <(find examples -mindepth 2 -maxdepth 2 -name README.md | cut -d/ -f2 | sort)
@@ -15,18 +16,14 @@ printf '%s\n' "${known[@]}" | grep -qxF -- "$name" ||
     die "EXAMPLE names '$name'; there are: ${known[*]}" "run, for instance: make example EXAMPLE=${known[0]}"
 shift
 
-# It is what `make run` serves.
-if [ "$name" = digits ]; then exec tools/run.sh; fi
-
 here=examples/$name
 ports=("HTTP_PORT=$http" "GRPC_PORT=$grpc" "METRICS_PORT=$metrics")
 [ ! -d "$here/page" ] || ports+=("PAGE_PORT=$page")
-for each in "${ports[@]}"; do
-    if (exec 3<>"/dev/tcp/127.0.0.1/${each#*=}") 2>/dev/null; then
-        die "port ${each#*=} of this machine is taken" \
-            "end what listens there, or choose another: make example EXAMPLE=$name ${each%=*}=$((${each#*=} + 1000))"
-    fi
-done
+ports_free "make example EXAMPLE=$name" "${ports[@]}"
+
+addresses=(--http-address=127.0.0.1 --grpc-address=127.0.0.1 --metrics-address=127.0.0.1)
+# It is what `make run` serves.
+if [ "$name" = digits ]; then exec tools/run.sh "${addresses[@]}"; fi
 
 tools/setup.sh "example-$name"
 tools/build.sh release server
@@ -56,7 +53,7 @@ answers() {
     done
 }
 
-build/release/bin/nereid --model-repository="$out/models" --http-address=127.0.0.1 --grpc-address=127.0.0.1 --metrics-address=127.0.0.1 \
+build/release/bin/nereid --model-repository="$out/models" "${addresses[@]}" \
     --http-port="$http" --grpc-port="$grpc" --metrics-port="$metrics" \
     --http-cors-origin="http://localhost:$page" --http-cors-origin="http://127.0.0.1:$page" >"$out/server.log" 2>&1 &
 started+=($!)

@@ -5,13 +5,15 @@
 
 Uses the release build (NEREID_BUILD names another), whose backend `pytorch` was built for a PyTorch with CUDA (cmake -DNEREID_PYTORCH=FOLDER), and a
 Python that has that PyTorch, onnxruntime-gpu and what tests/requirements.txt lists: build/venv, or the one that runs this. The libraries of CUDA that
-onnxruntime-gpu is made for have to be found (LD_LIBRARY_PATH). Parts:
+onnxruntime-gpu is made for have to be found (LD_LIBRARY_PATH), and so have those of the TensorFlow with CUDA whose libraries were put into the folder of
+the backend `tensorflow`. Parts:
 
     found      which GPUs the server finds, and the machine's driver
     driver     the tests that elsewhere run with a stand-in for CUDA's driver, with the driver of the machine (those that make its calls
                fail, or need several GPUs, stay with the stand-in)
     pytorch    models of PyTorch on the GPU, against PyTorch itself, with figures
     onnxruntime  models of ONNX Runtime on the GPU, against ONNX Runtime itself, with figures
+    tensorflow  models of TensorFlow on the GPU, against TensorFlow itself, with figures
     machine    which GPUs are used, what is refused, models in processes of their own, Python models
     sanitizer  a server under compute-sanitizer
 
@@ -33,6 +35,7 @@ TESTS = {
     "driver": ["-m", "gpu", "tests/40_e2e/test_gpus.py", "tests/40_e2e/test_cuda_shared_memory.py", "tests/40_e2e/test_gpu_metrics.py"],
     "pytorch": ["tests/75_gpu/test_pytorch_on_a_gpu.py"],
     "onnxruntime": ["tests/75_gpu/test_onnxruntime_on_a_gpu.py"],
+    "tensorflow": ["tests/75_gpu/test_tensorflow_on_a_gpu.py"],
     "machine": ["tests/75_gpu/test_machine.py", "tests/75_gpu/test_python_on_a_gpu.py"],
     "sanitizer": ["tests/75_gpu/test_sanitizer.py"],
 }

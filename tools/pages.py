@@ -84,7 +84,8 @@ give a liveness probe time (`startupProbe` of Kubernetes), or have models loaded
 ready` in the log ends the start. One that fails ends with status 1: the last error says so, those before it name the models.
 
 SIGTERM or SIGINT stops the server: readiness answers 400, requests under way are answered, models are unloaded, the status is 0. A second
-signal ends it at once, and so does the end of `--exit-timeout-secs`: then the status is 1, and the log names what held it up: models whose
+signal ends it at once, the same one only a second after the first, since GNU `timeout` sends its signal twice. So does the end of
+`--exit-timeout-secs`: then the status is 1, and the log names what held it up: models whose
 load or unload does not end, and versions that requests still hold. When a quarter of that time is left, at most five seconds, requests that
 their models have not answered are cut: the client is told `the server is stopping`, with 503 of HTTP, as the last event of a stream, or with
 UNAVAILABLE of gRPC, the log says how many they were, and the status is 1. Whoever would kill it after a while has to wait longer than that:

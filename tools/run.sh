@@ -2,9 +2,12 @@
 # run.sh - build, write the sample repository, serve it in the foreground; a line says what to type
 # once the server is ready. HTTP_PORT, GRPC_PORT and METRICS_PORT choose the ports; BACKENDS names further
 # backends, whose samples are served besides: those of tools/packages/backends.list, or all of that list; `python` serves the models in
-# Python with Triton's compiled backend instead of ours.
+# Python with Triton's compiled backend instead of ours. Arguments are further options of the server.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+TOOL=run
+. tools/say.sh
+. tools/ports.sh
 . tools/backends.sh
 http=${HTTP_PORT:-8000} grpc=${GRPC_PORT:-8001} metrics=${METRICS_PORT:-8002}
 
@@ -22,6 +25,8 @@ for backend in $asked; do
     options+=(--backend-directory=build/backends-compiled)
 done
 PATH=$PWD/build/venv/bin:$PATH # the models' Python
+
+ports_free "make run" "HTTP_PORT=$http" "GRPC_PORT=$grpc" "METRICS_PORT=$metrics" # another server there would be taken for this one
 
 # ready - succeeds if the server answers 200 to the readiness request.
 ready() {
@@ -56,4 +61,4 @@ EOT
 # Detached: exec makes this process the server, which must not have a child that it did not start.
 (announce &)
 exec build/release/bin/nereid "${repositories[@]}" "${options[@]}" \
-    --http-port="$http" --grpc-port="$grpc" --metrics-port="$metrics"
+    --http-port="$http" --grpc-port="$grpc" --metrics-port="$metrics" "$@"

@@ -27,11 +27,14 @@ PRESET = "dev"
 NEEDS = {
     "sequences": [
         "10_sim/test_shell_sim",
+        "10_inprocess/test_sequences",
         "00_unit/test_ensemble_run::many_that_wait_are_refused",
+        "00_unit/test_ensemble_run::many_that_wait_are_refused_within",
+        "00_unit/test_ensemble_run::nobody_is_answered_within",
         "00_unit/test_warmup::control_tensors_come_as_they_are",
         "00_unit/test_warmup::one_iteration_warms",
     ],
-    "ensembles": ["10_sim/test_shell_sim", "10_inprocess/test_ensemble"],
+    "ensembles": ["10_sim/test_shell_sim", "10_inprocess/test_ensemble", "10_inprocess/test_gpus"],
     "cache": ["10_inprocess/test_cache", "10_inprocess/test_objects::test_cache_entries"],
     "limits": ["10_sim/test_shell_sim", "10_inprocess/test_limits"],
 }

@@ -1,5 +1,8 @@
 #include "bcomplete.h"
 
+#include "bconfig.h"
+#include "berr.h"
+
 const char *bcomplete_type(TRITONSERVER_DataType datatype)
 {
     switch (datatype) {
@@ -73,4 +76,29 @@ int64_t bcomplete_batching(yyjson_mut_doc *doc, yyjson_mut_val *root, int64_t ma
     if (max_batch_size > 1 && !chosen)
         yyjson_mut_obj_add_obj(doc, root, "dynamic_batching");
     return max_batch_size;
+}
+
+TRITONSERVER_Error *bcomplete_wrong_shape(const char *model, const char *tensor,
+                                          struct bcomplete_shape expected,
+                                          struct bcomplete_shape configured,
+                                          enum bcomplete_batch batch)
+{
+    static const char *const whys[] = {
+        "",
+        "an initial batch dimension because max_batch_size > 0 followed by the explicit tensor "
+        "shape, making complete ",
+        "an initial batch dimension because max_batch_size was not given and has been filled in "
+        "followed by the explicit tensor shape, making complete ",
+    };
+    char model_text[BCONFIG_SHAPE_TEXT], text[BCONFIG_SHAPE_TEXT];
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "model '%s', tensor '%s': the model expects %zu dimensions (shape %s) but the "
+                    "model configuration specifies %zu dimensions (%sshape %s)%s",
+                    model, tensor, expected.rank,
+                    bconfig_shape_text(expected.dims, expected.rank, model_text), configured.rank,
+                    whys[batch], bconfig_shape_text(configured.dims, configured.rank, text),
+                    batch == BCOMPLETE_BATCH_FILLED_IN
+                        ? ": leave the batch dimension out of dims, or list inputs and outputs "
+                          "both, so that nothing is filled in"
+                        : "");
 }

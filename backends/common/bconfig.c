@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "berr.h"
+#include "blog.h"
 
 static TRITONSERVER_Error *bconfig_parse(TRITONSERVER_Message *message, yyjson_doc **ret_doc)
 {
@@ -57,12 +58,61 @@ TRITONSERVER_Error *bconfig_of_backend(TRITONBACKEND_Backend *backend, yyjson_do
     return err ? err : bconfig_parse(message, ret_doc);
 }
 
+bool bconfig_is_listed(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+void bconfig_warn_unknown(TRITONBACKEND_Backend *backend, yyjson_val *settings,
+                          const char *const *names)
+{
+    static const char *const OF_SERVER[] = {"auto-complete-config", "backend-directory",
+                                            "min-compute-capability", "default-max-batch-size",
+                                            NULL};
+    const char *of = "";
+    size_t index, count;
+    yyjson_val *key, *value;
+    berr_drop(TRITONBACKEND_BackendName(backend, &of));
+    yyjson_obj_foreach(settings, index, count, key, value)
+    {
+        const char *name = yyjson_get_str(key);
+        if (!bconfig_is_listed(OF_SERVER, name) && !bconfig_is_listed(names, name))
+            blog_warn("the setting '%s' of backend '%s' is unknown and has no effect", name, of);
+    }
+}
+
+/* Why a configuration cannot be written: memory, or a name out of the model's file. */
+static TRITONSERVER_Error *bconfig_not_written(yyjson_mut_doc *doc, const yyjson_write_err *why)
+{
+    static const char *const lists[] = {"input", "output"};
+    if (why->code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION)
+        return berr_no_memory();
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        size_t index, count;
+        yyjson_mut_val *entry, *list = yyjson_mut_obj_get(yyjson_mut_doc_get_root(doc), lists[i]);
+        yyjson_mut_arr_foreach(list, index, count, entry)
+        {
+            char *text = yyjson_mut_val_write(entry, 0, NULL);
+            if (!text)
+                return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                                "the name of the model's %s '%s' is not UTF-8: give it another",
+                                lists[i], yyjson_mut_get_str(yyjson_mut_obj_get(entry, "name")));
+            free(text);
+        }
+    }
+    return berr_new(TRITONSERVER_ERROR_INTERNAL, "the configuration cannot be written: %s",
+                    why->msg);
+}
+
 TRITONSERVER_Error *bconfig_set_of_model(TRITONBACKEND_Model *model, yyjson_mut_doc *doc)
 {
     size_t size;
-    char *text = yyjson_mut_write(doc, 0, &size);
+    yyjson_write_err why;
+    char *text = yyjson_mut_write_opts(doc, 0, NULL, &size, &why);
     if (!text)
-        return berr_no_memory();
+        return bconfig_not_written(doc, &why);
     TRITONSERVER_Message *message;
     TRITONSERVER_Error *err = TRITONSERVER_MessageNewFromSerializedJson(&message, text, size);
     free(text);
@@ -113,6 +163,56 @@ const char *bconfig_parameter(yyjson_val *config, const char *key)
 {
     yyjson_val *parameter = yyjson_obj_get(yyjson_obj_get(config, "parameters"), key);
     return yyjson_get_str(yyjson_obj_get(parameter, "string_value"));
+}
+
+static const char *input_name(yyjson_val *input)
+{
+    return yyjson_get_str(yyjson_obj_get(input, "name"));
+}
+
+TRITONSERVER_Error *bconfig_refuse(yyjson_val *config, const char *model, const char *backend,
+                                   unsigned parts)
+{
+    yyjson_val *sequence = yyjson_obj_get(config, "sequence_batching"), *input;
+    const struct {
+        unsigned part;
+        yyjson_val *of;
+        const char *name;
+    } lists[] = {
+        {BCONFIG_BATCH_INPUT, config, "batch_input"},
+        {BCONFIG_BATCH_OUTPUT, config, "batch_output"},
+        {BCONFIG_CONTROLS, sequence, "control_input"},
+        {BCONFIG_STATES, sequence, "state"},
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if ((parts & lists[i].part) && yyjson_arr_size(yyjson_obj_get(lists[i].of, lists[i].name)))
+            return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
+                            "unable to load model '%s': the backend '%s' does not support %s",
+                            model, backend, lists[i].name);
+    size_t index, count;
+    yyjson_arr_foreach(yyjson_obj_get(config, "input"), index, count, input)
+    {
+        if ((parts & BCONFIG_RAGGED) &&
+            yyjson_get_bool(yyjson_obj_get(input, "allow_ragged_batch")))
+            return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
+                            "unable to load model '%s', input '%s': the backend '%s' does not "
+                            "support allow_ragged_batch",
+                            model, input_name(input), backend);
+    }
+    return NULL;
+}
+
+void bconfig_warn_optional(yyjson_val *config, const char *model, const char *backend)
+{
+    size_t index, count;
+    yyjson_val *input;
+    yyjson_arr_foreach(yyjson_obj_get(config, "input"), index, count, input)
+    {
+        if (yyjson_get_bool(yyjson_obj_get(input, "optional")))
+            blog_warn("input '%s' of model '%s' is optional, but the backend '%s' needs every "
+                      "input: requests that leave it out are refused",
+                      input_name(input), model, backend);
+    }
 }
 
 int32_t bconfig_first_gpu(yyjson_val *config)

@@ -24,6 +24,15 @@ TRITONSERVER_Error *bconfig_read(TRITONBACKEND_Model *model, yyjson_doc **doc,
  * ret_doc  owned by the caller: yyjson_doc_free; its root has the member "cmdline", or is empty */
 TRITONSERVER_Error *bconfig_of_backend(TRITONBACKEND_Backend *backend, yyjson_doc **ret_doc);
 
+/* bconfig_is_listed - whether a name is in a list that ends with NULL. */
+bool bconfig_is_listed(const char *const *names, const char *name);
+
+/* bconfig_warn_unknown - log each setting of the command line that nobody reads.
+ * settings  the member "cmdline"; NULL is allowed
+ * names     those that the backend has besides the server's own; ends with NULL */
+void bconfig_warn_unknown(TRITONBACKEND_Backend *backend, yyjson_val *settings,
+                          const char *const *names);
+
 /* bconfig_set_of_model - report a completed configuration.
  * doc      borrowed; call it only within TRITONBACKEND_ModelInitialize */
 TRITONSERVER_Error *bconfig_set_of_model(TRITONBACKEND_Model *model, yyjson_mut_doc *doc);
@@ -48,6 +57,25 @@ const char *bconfig_shape_text(const int64_t *dims, size_t rank, char *text);
  * config   the configuration's root
  * returns  borrowed; NULL if there is none */
 const char *bconfig_parameter(yyjson_val *config, const char *key);
+
+/* Parts of a configuration that not every backend supports, as bits. */
+enum {
+    BCONFIG_BATCH_INPUT = 1,
+    BCONFIG_BATCH_OUTPUT = 2,
+    BCONFIG_CONTROLS = 4,
+    BCONFIG_STATES = 8,
+    BCONFIG_RAGGED = 16,
+};
+
+/* bconfig_refuse - refuse a configuration that has one of these parts.
+ * backend  its name, for the error
+ * errors   UNSUPPORTED naming the model, the part and whose it is */
+TRITONSERVER_Error *bconfig_refuse(yyjson_val *config, const char *model, const char *backend,
+                                   unsigned parts);
+
+/* bconfig_warn_optional - log a warning for each optional input, for a backend that has none: a
+ * request that leaves one out is refused (see binput_collect). */
+void bconfig_warn_optional(yyjson_val *config, const char *model, const char *backend);
 
 /* bconfig_first_gpu - the GPU of the first instance of a model whose instances are all on GPUs.
  * returns  -1 if there is none */

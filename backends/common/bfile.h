@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <yyjson.h>
 
 #include "triton/core/tritonbackend.h"
@@ -16,6 +17,13 @@ TRITONSERVER_Error *bfile_path(TRITONBACKEND_Model *model, yyjson_val *config, c
  * errors  INVALID_ARG naming the file */
 TRITONSERVER_Error *bfile_check_kind(const char *path, const char *model);
 
+/* bfile_check_folder - bfile_check_kind for all that lies in the folder of a file, and in folders
+ * below: a runtime that is given the file finds others there by itself. */
+TRITONSERVER_Error *bfile_check_folder(const char *path, const char *model);
+
+/* bfile_climbs - true if the name of a file in a directory has a part "..". */
+bool bfile_climbs(const char *file);
+
 /* bfile_of_model - find that file.
  * ret_path  owned by the caller: free
  * errors    UNAVAILABLE if it does not exist; those of bfile_check_kind */
@@ -25,6 +33,6 @@ TRITONSERVER_Error *bfile_of_model(TRITONBACKEND_Model *model, yyjson_val *confi
 /* bfile_read - read a file as a whole.
  * model        its name, for errors
  * ret_content  owned by the caller: free
- * errors       those of bfile_check_kind; else INTERNAL naming the file and the reason */
+ * errors       INVALID_ARG if it is no regular file; else INTERNAL. Both name it, and why */
 TRITONSERVER_Error *bfile_read(const char *path, const char *model, void **ret_content,
                                size_t *ret_size);

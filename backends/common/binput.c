@@ -52,18 +52,25 @@ static TRITONSERVER_Error *binput_collect_item(const struct brun *run, struct bi
 {
     const struct brun_item *item = &run->items[index];
     uint32_t given = 0;
-    TRITONSERVER_Error *err = TRITONBACKEND_RequestInputCount(item->request, &given);
+    TRITONSERVER_Error *err = NULL;
+    for (size_t i = 0; i < count && !err; i++) {
+        struct binput_part *part = &inputs[i].parts[index];
+        err = TRITONBACKEND_RequestInput(item->request, inputs[i].name, &part->input);
+        if (err) {
+            berr_drop(err);
+            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                            "the request has no input '%s', which model '%s' needs", inputs[i].name,
+                            run->place->model);
+        }
+        err = binput_check_part(run, &inputs[i], part,
+                                index == leader ? NULL : &inputs[i].parts[leader], item);
+    }
+    if (!err)
+        err = TRITONBACKEND_RequestInputCount(item->request, &given);
     if (!err && given != count)
         err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                        "the request has %u inputs, its batch of model '%s' needs %zu", given,
                        run->place->model, count);
-    for (size_t i = 0; i < count && !err; i++) {
-        struct binput_part *part = &inputs[i].parts[index];
-        err = TRITONBACKEND_RequestInput(item->request, inputs[i].name, &part->input);
-        if (!err)
-            err = binput_check_part(run, &inputs[i], part,
-                                    index == leader ? NULL : &inputs[i].parts[leader], item);
-    }
     return err;
 }
 
@@ -204,6 +211,75 @@ TRITONSERVER_Error *binput_bytes(struct brun *run, const struct binput *input, u
     return to ? binput_gather(part, NULL, to) : berr_no_memory();
 }
 
+/* The element of which contents are copies.
+ * returns  how many; 0 = the elements differ, or there is none */
+static uint64_t count_copies(TRITONSERVER_DataType datatype, const char *data, uint64_t size,
+                             uint64_t *ret_element)
+{
+    uint64_t element = TRITONSERVER_DataTypeByteSize(datatype);
+    uint32_t length;
+    if (element == 0 && size >= sizeof length) {
+        memcpy(&length, data, sizeof length);
+        element = sizeof length + (uint64_t)length;
+    }
+    bool same = element > 0 && element <= size && size % element == 0 &&
+                memcmp(data, data + element, size - element) == 0;
+    *ret_element = element;
+    return same ? size / element : 0;
+}
+
+static bool value_of_request(struct brun_place *place, const char *name,
+                             TRITONBACKEND_Request *request, const void **ret_value,
+                             uint64_t *ret_size)
+{
+    struct binput_part part = {0};
+    struct binput input = {.parts = &part};
+    struct brun run = {.place = place};
+    uint64_t size = 0;
+    TRITONSERVER_Error *err = TRITONBACKEND_RequestInput(request, name, &part.input);
+    if (!err)
+        err = TRITONBACKEND_InputProperties(part.input, NULL, &input.datatype, NULL, NULL,
+                                            &part.size, &part.pieces);
+    if (!err)
+        err = binput_bytes(&run, &input, 0, ret_value, &size);
+    bool found = !err && count_copies(input.datatype, *ret_value, size, ret_size) > 0;
+    berr_drop(err);
+    return found;
+}
+
+bool binput_agree(struct brun_place *place, const char *name, TRITONBACKEND_Request *first,
+                  TRITONBACKEND_Request *other)
+{
+    const void *value, *its;
+    uint64_t size, its_size;
+    return value_of_request(place, name, first, &value, &size) &&
+           value_of_request(place, name, other, &its, &its_size) && size == its_size &&
+           memcmp(value, its, size) == 0;
+}
+
+TRITONSERVER_Error *binput_value(struct brun *run, const struct binput *input,
+                                 const void **ret_value, uint64_t *ret_size)
+{
+    const void *data;
+    uint64_t size;
+    uint32_t index = (uint32_t)(binput_leading_part(run, input) - input->parts);
+    int64_t rows = run->items[index].rows;
+    TRITONSERVER_Error *err = binput_bytes(run, input, index, &data, &size);
+    if (err)
+        return err;
+    uint64_t copies = count_copies(input->datatype, data, size, ret_size);
+    if (copies == 0 || copies != (uint64_t)rows)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "input '%s' is one value in the model: the request has to have one element "
+                        "in each of its %lld rows, the same in all of them",
+                        input->name, (long long)rows);
+    void *to = scratch_take(&run->place->scratch, *ret_size);
+    if (!to)
+        return berr_no_memory();
+    *ret_value = memcpy(to, data, *ret_size);
+    return NULL;
+}
+
 static TRITONSERVER_Error *binput_clear(struct bcuda *cuda, void *to, uint64_t size)
 {
     if (size && cuda)
@@ -235,8 +311,8 @@ void binput_copy(struct brun *run, const struct binput *input, void *to, uint64_
     binput_copy_parts(run, input, NULL, to, size);
 }
 
-static TRITONSERVER_Error *binput_size(const struct brun *run, const struct binput *input,
-                                       int64_t rows, uint64_t *ret_size)
+TRITONSERVER_Error *binput_size(const struct brun *run, const struct binput *input, int64_t rows,
+                                uint64_t *ret_size)
 {
     int64_t shape[BRUN_MAX_DIMS];
     size_t rank = binput_shape(run, input, rows, shape);

@@ -40,6 +40,12 @@ bool binput_share(const struct brun *run, const struct binput *input, uint32_t i
 size_t binput_shape(const struct brun *run, const struct binput *input, int64_t rows,
                     int64_t *ret_shape);
 
+/* binput_size - the bytes of an input of the whole batch; 0 for strings.
+ * rows    as binput_shape
+ * errors  INVALID_ARG: each request's shape fits, but not that of all of them (brun_bytes) */
+TRITONSERVER_Error *binput_size(const struct brun *run, const struct binput *input, int64_t rows,
+                                uint64_t *ret_size);
+
 /* binput_bytes - the contents of an input of one item in one piece: the request's own memory if
  * they are in one piece there, otherwise a copy. For data types without a fixed size.
  * index     of an item in the batch
@@ -62,6 +68,19 @@ TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, si
  * Items with malformed contents get an error, and zeros.
  * to    `size` bytes, at least as many as the batch has; bytes after the batch become zeros */
 void binput_copy(struct brun *run, const struct binput *input, void *to, uint64_t size);
+
+/* binput_agree - whether an input has one value in all elements of two requests; for models that
+ * take one value for a whole batch. */
+bool binput_agree(struct brun_place *place, const char *name, TRITONBACKEND_Request *first,
+                  TRITONBACKEND_Request *other);
+
+/* binput_value - the value of such an input in a batch whose requests agree on it: one element, a
+ * string with its length before it.
+ * ret_value  aligned to SCRATCH_ALIGN, valid until the run ends
+ * errors     for the whole run, which is one request then: INVALID_ARG naming the input if its rows
+ *            have not one element each, or several values */
+TRITONSERVER_Error *binput_value(struct brun *run, const struct binput *input,
+                                 const void **ret_value, uint64_t *ret_size);
 
 /* binput_gpu_size - the bytes of an input of the whole batch on the place's GPU.
  * rows      as binput_shape

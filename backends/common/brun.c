@@ -49,14 +49,17 @@ bool brun_vector_bytes(TRITONSERVER_DataType datatype, const int64_t *shape, siz
 {
     uint32_t element = TRITONSERVER_DataTypeByteSize(datatype);
     uint64_t bytes = element ? element : 1;
+    bool empty = false;
     for (size_t i = 0; i < rank; i++) {
         uint64_t size = (uint64_t)shape[i], group = (uint64_t)vector.count;
         if (vector.count > 1 && i == vector.dim)
             size = (size + group - 1) / group * group;
-        if (shape[i] < 0 || __builtin_mul_overflow(bytes, size, &bytes))
+        empty = empty || size == 0;
+        if (shape[i] < 0 || (size > 0 && __builtin_mul_overflow(bytes, size, &bytes)) ||
+            bytes > INT64_MAX)
             return false;
     }
-    *ret_bytes = element ? bytes : 0;
+    *ret_bytes = element && !empty ? bytes : 0;
     return true;
 }
 
@@ -72,6 +75,11 @@ static TRITONSERVER_Error *brun_read_rows(const struct brun_place *place, struct
     TRITONSERVER_Error *err =
         place->rows_of ? TRITONBACKEND_RequestInput(item->request, place->rows_of, &input)
                        : TRITONBACKEND_RequestInputByIndex(item->request, 0, &input);
+    if (err && !place->rows_of) {
+        berr_drop(err);
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "the request has no input, model '%s' needs at least one", place->model);
+    }
     if (!err)
         err = TRITONBACKEND_InputProperties(input, NULL, NULL, &shape, &rank, NULL, NULL);
     if (!err && rank == 0)
@@ -141,21 +149,33 @@ static void brun_run_batch(struct brun *run, TRITONBACKEND_Request **requests, b
     scratch_reset(&run->place->scratch);
 }
 
+/* Puts the requests that agree with the first one behind it, and counts them with it. */
+static uint32_t gather_agreeing(struct brun_place *place, TRITONBACKEND_Request **requests,
+                                uint32_t count, void *of)
+{
+    uint32_t found = 1;
+    for (uint32_t i = 1; i < count; i++) {
+        TRITONBACKEND_Request *request = requests[i];
+        if (place->agree && !place->agree(place, requests[0], request, of))
+            continue;
+        requests[i] = requests[found];
+        requests[found++] = request;
+    }
+    return found;
+}
+
 void brun_requests(struct brun_place *place, TRITONBACKEND_Request **requests, uint32_t count,
                    brun_work_fn *work, void *of)
 {
-    /* One by one if there is no batch to share, or no memory for the list. */
-    struct brun_item *items = place->max_batch_size > 0 && count > 1
-                                  ? scratch_array(&place->scratch, count, sizeof *items)
-                                  : NULL;
-    if (items) {
-        struct brun run = {.place = place, .items = items, .count = count};
+    while (count > 0) {
+        /* One by one if there is no batch to share, or no memory for the list. */
+        struct brun_item one = {0}, *items = NULL;
+        uint32_t now = place->max_batch_size > 0 ? gather_agreeing(place, requests, count, of) : 1;
+        if (now > 1)
+            items = scratch_array(&place->scratch, now, sizeof *items);
+        struct brun run = {.place = place, .items = items ? items : &one, .count = items ? now : 1};
         brun_run_batch(&run, requests, work, of);
-        return;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        struct brun_item item = {0};
-        struct brun run = {.place = place, .items = &item, .count = 1};
-        brun_run_batch(&run, &requests[i], work, of);
+        requests += run.count;
+        count -= run.count;
     }
 }

@@ -11,6 +11,14 @@
 
 enum { BRUN_MAX_DIMS = 32 };
 
+struct brun_place;
+
+/* Whether two requests may be executed in one batch. Each that may be with another one may be with
+ * all that may be with that one.
+ * of  the argument of brun_requests */
+typedef bool brun_agree_fn(struct brun_place *place, TRITONBACKEND_Request *first,
+                           TRITONBACKEND_Request *other, void *of);
+
 /* What an execution needs from the instance. */
 struct brun_place {
     TRITONBACKEND_ModelInstance *handle;
@@ -18,6 +26,7 @@ struct brun_place {
     int64_t max_batch_size;
     const char *rows_of;    /* borrowed; the input whose first dimension counts; NULL = any */
     struct bcuda *cuda;     /* borrowed; where the runtime has its tensors; NULL = on the host */
+    brun_agree_fn *agree;   /* NULL = all do */
     struct scratch scratch; /* owned by the instance: scratch_fini */
 };
 
@@ -44,9 +53,11 @@ struct brun {
  * returns  an error for all items that have no own error */
 typedef TRITONSERVER_Error *brun_work_fn(struct brun *run, void *of);
 
-/* brun_requests - answer requests: all in one batch if the model batches, otherwise one by one.
+/* brun_requests - answer requests: all that agree in one batch if the model batches, otherwise one
+ * by one.
  * What was queued on the place's GPU has ended before anything is answered.
- * requests  owned by the callee: each is answered with results or its own error, and released
+ * requests  their order changes; owned by the callee: each is answered with results or its own
+ *           error, and released
  * thread    only one call at a time for a place */
 void brun_requests(struct brun_place *place, TRITONBACKEND_Request **requests, uint32_t count,
                    brun_work_fn *work, void *of);
@@ -62,8 +73,10 @@ void brun_fail_all(struct brun *run, TRITONSERVER_Error *err);
 /* brun_any_good - true if an item without an error is left. */
 bool brun_any_good(const struct brun *run);
 
-/* brun_bytes - the size of a tensor with elements of a fixed size.
- * returns  false if the shape has an open dimension or overflows */
+/* brun_bytes - the size of a tensor with elements of a fixed size; 0 for strings.
+ * returns  false if the shape has an open dimension, or its dimensions other than 0 are more bytes
+ *          (strings: elements) than a signed number of 64 bits holds: runtimes multiply them so,
+ *          and some end the process then */
 bool brun_bytes(TRITONSERVER_DataType datatype, const int64_t *shape, size_t rank,
                 uint64_t *ret_bytes);
 

@@ -3,8 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER = 0, EIGHT_BYTES = 1, BYTES = 2, FOUR_BYTES = 5 };
+enum { NUMBER = 0, EIGHT_BYTES = 1, BYTES = 2, GROUP = 3, GROUP_END = 4, FOUR_BYTES = 5 };
 enum { FIRST_CAPACITY = 256, LENGTH_BYTES = 5 };
+enum { MAX_GROUPS = 100 }; /* inside each other, as in protobuf's own reader */
+
+/* The groups that are being skipped. */
+struct groups {
+    unsigned depth;
+    uint32_t numbers[MAX_GROUPS];
+};
 
 size_t wire_size(struct wire wire)
 {
@@ -25,15 +32,19 @@ bool wire_varint(struct wire *wire, uint64_t *ret_value)
     return false;
 }
 
-static bool read_wire_field(struct wire *wire, struct wire_field *ret_field)
+static bool read_wire_field(struct wire *wire, struct wire_field *ret_field, unsigned *ret_kind)
 {
     uint64_t key, size = 0;
-    if (!wire_varint(wire, &key))
+    if (!wire_varint(wire, &key) || key > UINT32_MAX || key >> 3 == 0)
         return false;
+    *ret_kind = key & 7;
     *ret_field = (struct wire_field){.number = (uint32_t)(key >> 3)};
-    switch (key & 7) {
+    switch (*ret_kind) {
     case NUMBER:
         return wire_varint(wire, &ret_field->value);
+    case GROUP:
+    case GROUP_END:
+        return true;
     case BYTES:
         if (!wire_varint(wire, &size))
             return false;
@@ -54,11 +65,28 @@ static bool read_wire_field(struct wire *wire, struct wire_field *ret_field)
     return true;
 }
 
+/* returns  false if the field cannot be where it is */
+static bool follow_groups(struct groups *groups, uint32_t number, unsigned kind)
+{
+    if (kind == GROUP) {
+        if (groups->depth == MAX_GROUPS)
+            return false;
+        groups->numbers[groups->depth++] = number;
+    }
+    return kind != GROUP_END || (groups->depth > 0 && groups->numbers[--groups->depth] == number);
+}
+
 bool wire_next(struct wire *wire, struct wire_field *ret_field)
 {
-    if (wire->broken || wire->at == wire->end)
-        return false;
-    wire->broken = !read_wire_field(wire, ret_field);
+    struct groups groups;
+    groups.depth = 0;
+    unsigned kind = NUMBER;
+    do {
+        if (wire->broken || (wire->at == wire->end && groups.depth == 0))
+            return false;
+        wire->broken = !read_wire_field(wire, ret_field, &kind) ||
+                       !follow_groups(&groups, ret_field->number, kind);
+    } while (!wire->broken && (groups.depth > 0 || kind == GROUP_END));
     return !wire->broken;
 }
 

@@ -19,7 +19,7 @@ struct wire_field {
     struct wire content; /* if it is not a number; empty for a number */
 };
 
-/* wire_next - read the next field.
+/* wire_next - read the next field; groups are skipped, with all that is in them.
  * returns  false at the end, and if the bytes are no protocol buffer (then `broken` is set) */
 bool wire_next(struct wire *wire, struct wire_field *ret_field);
 

@@ -1,6 +1,6 @@
 /* identity: a backend whose outputs are its inputs. OUTPUTn copies INPUTn where names follow
- * that pattern; otherwise outputs copy inputs by position. Every data type and shape, any number
- * of tensors.
+ * that pattern; the other outputs copy the other inputs by position. Every data type and shape, any
+ * number of tensors.
  *
  * Parameters of a model, all optional, as string_value:
  *   execute_delay_ms, execute_delay_us  wait so long in each execution (both are added)

@@ -9,26 +9,39 @@
 #include "../common/bentry.h"
 #include "../common/berr.h"
 
-/* "INPUT7" and "OUTPUT7" belong together; other names pair by position. */
-static const char *index_of(const char *name, const char *stem)
+/* "INPUT7" and "OUTPUT7" belong together; what is left pairs by position. */
+static const char *index_of(yyjson_val *tensor, const char *stem)
 {
+    const char *name = yyjson_get_str(yyjson_obj_get(tensor, "name"));
     size_t length = strlen(stem);
-    return strncmp(name, stem, length) == 0 && name[length] ? name + length : NULL;
+    return name && strncmp(name, stem, length) == 0 && name[length] ? name + length : NULL;
 }
 
-static yyjson_val *find_by_index(yyjson_val *inputs, const char *output)
+static yyjson_val *find_by_index(yyjson_val *tensors, const char *stem, const char *wanted)
 {
-    const char *wanted = index_of(output, "OUTPUT");
     size_t index, count;
-    yyjson_val *input;
-    yyjson_arr_foreach(inputs, index, count, input)
+    yyjson_val *tensor;
+    yyjson_arr_foreach(tensors, index, count, tensor)
     {
-        const char *name = yyjson_get_str(yyjson_obj_get(input, "name"));
-        const char *found = name ? index_of(name, "INPUT") : NULL;
+        const char *found = index_of(tensor, stem);
         if (wanted && found && strcmp(wanted, found) == 0)
-            return input;
+            return tensor;
     }
     return NULL;
+}
+
+/* The input of an output: by its index, or the next one that no output has by its own.
+ * place  of the next input to look at; moves on */
+static yyjson_val *input_of(yyjson_val *inputs, yyjson_val *outputs, yyjson_val *output,
+                            size_t *place)
+{
+    yyjson_val *input = find_by_index(inputs, "INPUT", index_of(output, "OUTPUT"));
+    if (input)
+        return input;
+    do
+        input = yyjson_arr_get(inputs, (*place)++);
+    while (find_by_index(outputs, "OUTPUT", index_of(input, "INPUT")));
+    return input;
 }
 
 /* The shape that the backend sees: reshape if there is one, else dims. */
@@ -108,14 +121,41 @@ static TRITONSERVER_Error *identity_model_read_control(struct model_pair *pair, 
     return pair->input && pair->output ? NULL : berr_no_memory();
 }
 
+/* The control that an output shows; NULL = it shows an input. */
+static yyjson_val *control_of(yyjson_val *inputs, yyjson_val *controls, yyjson_val *output)
+{
+    const char *index = index_of(output, "OUTPUT");
+    return find_by_index(inputs, "INPUT", index) ? NULL : find_by_index(controls, "INPUT", index);
+}
+
+/* Every input and control belongs to one output. */
+static TRITONSERVER_Error *check_pair_count(yyjson_val *inputs, yyjson_val *controls,
+                                            yyjson_val *outputs)
+{
+    size_t index, all, shown = 0, inputs_count = yyjson_arr_size(inputs);
+    yyjson_val *output;
+    yyjson_arr_foreach(outputs, index, all, output)
+    {
+        shown += control_of(inputs, controls, output) != NULL;
+    }
+    if (all - shown == inputs_count)
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "model configuration must have equal input/output pairs, it has %zu inputs for "
+                    "%zu outputs",
+                    inputs_count, all - shown);
+}
+
 static TRITONSERVER_Error *read_pairs(struct model *model, yyjson_val *config)
 {
     yyjson_val *inputs = yyjson_obj_get(config, "input");
     yyjson_val *outputs = yyjson_obj_get(config, "output");
     yyjson_val *controls =
         yyjson_obj_get(yyjson_obj_get(config, "sequence_batching"), "control_input");
-    size_t count = yyjson_arr_size(outputs);
-    size_t shown = 0; /* outputs that show a control */
+    size_t count = yyjson_arr_size(outputs), place = 0;
+    TRITONSERVER_Error *err = check_pair_count(inputs, controls, outputs);
+    if (err)
+        return err;
     model->pairs = calloc(count ? count : 1, sizeof *model->pairs);
     if (!model->pairs)
         return berr_no_memory();
@@ -124,21 +164,15 @@ static TRITONSERVER_Error *read_pairs(struct model *model, yyjson_val *config)
     yyjson_val *output;
     yyjson_arr_foreach(outputs, index, all, output)
     {
-        const char *name = yyjson_get_str(yyjson_obj_get(output, "name"));
-        yyjson_val *input = find_by_index(inputs, name ? name : "");
-        yyjson_val *control = input || !name ? NULL : find_by_index(controls, name);
-        struct model_pair *pair = &model->pairs[index];
-        model->pair_count++;
-        TRITONSERVER_Error *err =
-            control ? identity_model_read_control(pair, control, output)
-                    : read_pair(pair, input ? input : yyjson_arr_get(inputs, index), output);
+        yyjson_val *control = control_of(inputs, controls, output), *input = NULL;
+        struct model_pair *pair = &model->pairs[model->pair_count++];
+        if (!control)
+            input = input_of(inputs, outputs, output, &place);
+        err = control ? identity_model_read_control(pair, control, output)
+                      : read_pair(pair, input, output);
         if (err)
             return err;
-        shown += control != NULL;
     }
-    if (count != yyjson_arr_size(inputs) + shown)
-        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                        "model configuration must have equal input/output pairs");
     return NULL;
 }
 
@@ -151,11 +185,10 @@ static TRITONSERVER_Error *read_count(yyjson_val *config, const char *key, uint6
     int64_t value = 0;
     TRITONSERVER_Error *err = bconfig_parse_int(text, &value);
     if (!err && value < 0)
-        err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                       "parameter '%s' must not be negative, got %s", key, text);
+        err = berr_new(TRITONSERVER_ERROR_INVALID_ARG, "it must not be negative, got %s", text);
     if (!err)
         *ret_count = (uint64_t)value;
-    return err;
+    return berr_about(err, "parameter '%s'", key);
 }
 
 static TRITONSERVER_Error *read_parameters(struct model *model, yyjson_val *config)

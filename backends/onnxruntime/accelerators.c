@@ -48,14 +48,6 @@ static TRITONSERVER_Error *settings_put_each(struct settings *settings, yyjson_v
     return err;
 }
 
-/* Whether a name is in a list that ends with NULL. */
-static bool settings_list_has(const char *const *list, const char *name)
-{
-    while (*list && strcmp(*list, name) != 0)
-        list++;
-    return *list != NULL;
-}
-
 /* Parameters that name files of the server or addresses in its memory are refused: a configuration
  * may come over the network or from a store. */
 static TRITONSERVER_Error *leads_out(const char *accelerator, const char *key)
@@ -66,16 +58,16 @@ static TRITONSERVER_Error *leads_out(const char *accelerator, const char *key)
                     accelerator, key);
 }
 
-/* Frees `err`, which may be NULL. */
+/* What ONNX Runtime logged says more than its error. Frees `err`, which may be NULL. */
 static TRITONSERVER_Error *does_not_start(const struct settings *settings, TRITONSERVER_Error *err)
 {
     if (!err)
         return NULL;
+    const char *logged = ort_last_error();
     TRITONSERVER_Error *told =
         berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                 "Execution Accelerator '%s' does not start with these parameters, the log says "
-                 "why: %s",
-                 settings->accelerator, TRITONSERVER_ErrorMessage(err));
+                 "Execution Accelerator '%s' does not start with these parameters: %s",
+                 settings->accelerator, *logged ? logged : TRITONSERVER_ErrorMessage(err));
     berr_drop(err);
     return told;
 }
@@ -97,8 +89,13 @@ static TRITONSERVER_Error *add_openvino_parameter(struct settings *settings, con
                                                   const char *value)
 {
     static const char *const refused[] = {"cache_dir", "load_config", "context", NULL};
-    return settings_list_has(refused, key) ? leads_out("openvino", key)
-                                           : settings_put(settings, key, value);
+    int64_t threads;
+    if (bconfig_is_listed(refused, key))
+        return leads_out("openvino", key);
+    TRITONSERVER_Error *err =
+        strcmp(key, "num_of_threads") == 0 ? bconfig_parse_threads(value, &threads) : NULL;
+    return err ? berr_about(err, "Execution Accelerator 'openvino': num_of_threads")
+               : settings_put(settings, key, value);
 }
 
 /* Uses the same precision as the runtime without it, and as many threads, unless the
@@ -172,14 +169,14 @@ static TRITONSERVER_Error *add_tensorrt_parameter(struct settings *settings, con
                                         "trt_profile_max_shapes",
                                         "trt_profile_opt_shapes",
                                         NULL};
-    if (settings_list_has(refused, key))
+    if (bconfig_is_listed(refused, key))
         return leads_out("tensorrt", key);
     if (strcmp(key, "precision_mode") == 0)
         return add_precision(settings, value);
     for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
         if (strcmp(key, renamed[i][0]) == 0)
             return settings_put(settings, renamed[i][1], value);
-    if (settings_list_has(taken, key))
+    if (bconfig_is_listed(taken, key))
         return settings_put(settings, key, value);
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "unknown parameter '%s' is provided for TensorRT Execution Accelerator", key);
@@ -220,7 +217,8 @@ static TRITONSERVER_Error *add_numbered(struct settings *settings, yyjson_val *c
 {
     const char *text = bconfig_parameter(config, key);
     int64_t number = 0;
-    TRITONSERVER_Error *err = text ? bconfig_parse_int(text, &number) : NULL;
+    TRITONSERVER_Error *err =
+        text ? berr_about(bconfig_parse_int(text, &number), "parameter '%s'", key) : NULL;
     if (err || !text)
         return err;
     if (number < 0 || number >= count)
@@ -267,13 +265,13 @@ static TRITONSERVER_Error *add_cuda_setting(struct settings *settings, const cha
                                         "tunable_op_tuning_enable",
                                         "tunable_op_max_tuning_duration_ms",
                                         NULL};
-    if (settings_list_has(refused, key))
+    if (bconfig_is_listed(refused, key))
         return leads_out("cuda", key);
     if (strcmp(key, "enable_cuda_graph") == 0)
         return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
                         "Execution Accelerator 'cuda': 'enable_cuda_graph' is not served, because "
                         "tensors lie elsewhere in each run; remove it");
-    if (settings_list_has(taken, key))
+    if (bconfig_is_listed(taken, key))
         return settings_put(settings, key, value);
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "unknown parameter '%s' is provided for CUDA Execution Accelerator", key);
@@ -362,6 +360,7 @@ static TRITONSERVER_Error *add_for_cpu(const struct ort *ort, yyjson_val *config
 TRITONSERVER_Error *accelerators_add(const struct ort *ort, yyjson_val *config,
                                      const struct accelerators_gpu *gpu, OrtSessionOptions *options)
 {
+    *ort_last_error() = '\0';
     return gpu ? add_for_gpu(ort, config, gpu, options) : add_for_cpu(ort, config, options);
 }
 

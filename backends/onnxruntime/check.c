@@ -1,9 +1,9 @@
 #include "check.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/bcomplete.h"
 #include "../common/bconfig.h"
 #include "../common/berr.h"
 #include "sequence.h"
@@ -24,15 +24,12 @@ static TRITONSERVER_Error *onnxruntime_check_find(struct model_tensor *tensors, 
     *ret_tensor = model_find(tensors, count, name);
     if (*ret_tensor)
         return NULL;
-    char text[TEXT_SIZE];
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < count && used < TEXT_SIZE; i++)
-        used +=
-            (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%s", i ? ", " : "", tensors[i].name);
+    struct berr_names names = {0};
+    for (size_t i = 0; i < count; i++)
+        berr_names_add(&names, tensors[i].name);
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "unexpected inference %s '%s', allowed %ss are: %s", kind, name ? name : "",
-                    kind, text);
+                    kind, names.text);
 }
 
 static TRITONSERVER_Error *onnxruntime_check_datatype(const struct model *model,
@@ -90,17 +87,12 @@ static TRITONSERVER_Error *onnxruntime_check_shape(const struct model *model,
                (model->is_netdef && full.dims[i] == -1);
     if (same)
         return NULL;
-    char model_text[TEXT_SIZE], config_text[TEXT_SIZE];
-    bool batches = model->max_batch_size > 0;
-    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                    "model '%s', tensor '%s': the model expects %zu dimensions (shape %s) but the "
-                    "model configuration specifies %zu dimensions (%sshape %s)",
-                    model->name, tensor->name, tensor->rank,
-                    bconfig_shape_text(tensor->dims, tensor->rank, model_text), full.rank,
-                    batches ? "an initial batch dimension because max_batch_size > 0 followed by "
-                              "the explicit tensor shape, making complete "
-                            : "",
-                    bconfig_shape_text(full.dims, full.rank, config_text));
+    return bcomplete_wrong_shape(model->name, tensor->name,
+                                 (struct bcomplete_shape){tensor->dims, tensor->rank},
+                                 (struct bcomplete_shape){full.dims, full.rank},
+                                 model->batching_filled_in   ? BCOMPLETE_BATCH_FILLED_IN
+                                 : model->max_batch_size > 0 ? BCOMPLETE_BATCH_GIVEN
+                                                             : BCOMPLETE_NO_BATCH);
 }
 
 static TRITONSERVER_Error *onnxruntime_check_scalar(const struct model *model,

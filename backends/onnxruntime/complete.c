@@ -36,8 +36,10 @@ onnxruntime_complete_put_batching(struct model *model, yyjson_mut_doc *doc, yyjs
                         "non-zero max_batch_size is specified",
                         model->name);
     }
-    model->max_batch_size = bcomplete_batching(doc, root, model->max_batch_size,
-                                               model->ort->settings.default_max_batch_size);
+    int64_t given = model->max_batch_size;
+    model->max_batch_size =
+        bcomplete_batching(doc, root, given, model->ort->settings.default_max_batch_size);
+    model->batching_filled_in = model->max_batch_size != given;
     return NULL;
 }
 

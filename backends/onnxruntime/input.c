@@ -53,26 +53,34 @@ TRITONSERVER_Error *input_collect(struct run *run)
     return err ? err : binput_collect(run->batch, run->inputs, run->input_count);
 }
 
-/* The shape of the whole batch; a scalar in the model has no dimensions. */
-static size_t batch_shape(const struct run *run, size_t input, int64_t *shape)
+static TRITONSERVER_Error *bind_scalar(struct run *run, size_t input)
 {
-    return run->input_tensors[input]->rank
-               ? binput_shape(run->batch, &run->inputs[input], run->batch->rows, shape)
-               : 0;
-}
-
-/* A scalar of the model is one value for the whole batch, so all rows must agree on it. */
-static TRITONSERVER_Error *check_one_value(const struct run *run, size_t input, const char *values,
-                                           uint64_t bytes)
-{
-    for (int64_t row = 1; row < run->batch->rows; row++)
-        if (memcmp(values, values + (uint64_t)row * bytes, bytes))
-            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                            "input '%s' is a scalar in the model, one value for a whole batch, but "
-                            "rows of this batch have different values: send the same value with "
-                            "all, or set max_batch_size to 0",
-                            run->input_names[input]);
-    return NULL;
+    const struct ort *ort = run_ort(run);
+    const struct model_tensor *tensor = run->input_tensors[input];
+    OrtValue **value = &run->input_values[input];
+    OrtAllocator *allocator;
+    uint64_t size;
+    char *to;
+    /* ONNX Runtime's functions take a non-const pointer, but only read inputs. */
+    union {
+        const void *from;
+        void *to;
+    } bytes = {0};
+    TRITONSERVER_Error *err = binput_value(run->batch, &run->inputs[input], &bytes.from, &size);
+    if (err)
+        return err;
+    if (tensor->datatype != TRITONSERVER_TYPE_BYTES)
+        return ort_err(ort->api, ort->api->CreateTensorWithDataAsOrtValue(
+                                     ort->cpu, bytes.to, size, NULL, 0, tensor->type, value));
+    size -= sizeof(uint32_t); /* its length */
+    OrtStatus *status = ort->api->GetAllocatorWithDefaultOptions(&allocator);
+    if (!status)
+        status = ort->api->CreateTensorAsOrtValue(allocator, NULL, 0, tensor->type, value);
+    if (!status)
+        status = ort->api->GetResizedStringTensorElementBuffer(*value, 0, size, &to);
+    if (!status)
+        memcpy(to, (const char *)bytes.from + sizeof(uint32_t), size);
+    return ort_err(ort->api, status);
 }
 
 static TRITONSERVER_Error *bind_plain(struct run *run, size_t input)
@@ -90,10 +98,8 @@ static TRITONSERVER_Error *bind_plain(struct run *run, size_t input)
         binput_data(run->batch, &run->inputs[input], SCRATCH_ALIGN, run->batch->rows, &bytes.from);
     if (err)
         return err;
-    size_t rank = batch_shape(run, input, shape);
+    size_t rank = binput_shape(run->batch, &run->inputs[input], run->batch->rows, shape);
     brun_bytes(tensor->datatype, shape, rank, &size);
-    if (!rank && (err = check_one_value(run, input, bytes.from, size)))
-        return err;
     return ort_err(ort->api, ort->api->CreateTensorWithDataAsOrtValue(ort->cpu, bytes.to, size,
                                                                       shape, rank, tensor->type,
                                                                       &run->input_values[input]));
@@ -120,7 +126,7 @@ static TRITONSERVER_Error *bind_on_gpu(struct run *run, size_t input)
     const OrtApi *api = run_ort(run)->api;
     const struct binput *of = &run->inputs[input];
     int64_t shape[BRUN_MAX_DIMS];
-    size_t rank = batch_shape(run, input, shape);
+    size_t rank = binput_shape(run->batch, &run->inputs[input], run->batch->rows, shape);
     uint64_t size = 0;
     const void *there = NULL;
     void *room = NULL;
@@ -183,7 +189,7 @@ static TRITONSERVER_Error *bind_strings(struct run *run, size_t input)
     const OrtApi *api = run_ort(run)->api;
     const struct model_tensor *tensor = run->input_tensors[input];
     int64_t shape[BRUN_MAX_DIMS];
-    size_t rank = batch_shape(run, input, shape);
+    size_t rank = binput_shape(run->batch, &run->inputs[input], run->batch->rows, shape);
     OrtAllocator *allocator;
     OrtStatus *status = api->GetAllocatorWithDefaultOptions(&allocator);
     if (!status)
@@ -208,10 +214,11 @@ TRITONSERVER_Error *input_bind(struct run *run)
 {
     for (size_t i = 0; i < run->input_count; i++) {
         const struct model_tensor *tensor = run->input_tensors[i];
-        TRITONSERVER_Error *err = tensor->datatype == TRITONSERVER_TYPE_BYTES ? bind_strings(run, i)
-                                  : run->instance->session->cuda && tensor->rank
-                                      ? bind_on_gpu(run, i)
-                                      : bind_plain(run, i);
+        TRITONSERVER_Error *err = tensor->rank == 0 ? bind_scalar(run, i)
+                                  : tensor->datatype == TRITONSERVER_TYPE_BYTES
+                                      ? bind_strings(run, i)
+                                  : run->instance->session->cuda ? bind_on_gpu(run, i)
+                                                                 : bind_plain(run, i);
         if (err)
             return err;
     }

@@ -45,6 +45,7 @@ struct model {
     yyjson_doc *config_doc;
     yyjson_val *config;
     int64_t max_batch_size;
+    bool batching_filled_in; /* max_batch_size is not of the configuration's file */
     bool is_netdef; /* Caffe2's: translated, and what its tensors are the configuration says */
     pthread_mutex_t lock;   /* for the sessions */
     struct session *on_cpu; /* that of all instances on the CPU; NULL until it is needed */

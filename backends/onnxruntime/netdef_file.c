@@ -62,6 +62,10 @@ static TRITONSERVER_Error *read_files(struct netdef_file *file)
         return berr_no_memory();
     }
     err = read_net(file, file->net_path, &file->net_content, &file->net);
+    if (!err && file->net.op_count == 0 && file->net.input_count == 0)
+        err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                       "'%s' is no NetDef: it has neither operators nor external inputs",
+                       file->net_path);
     if (!err && access(file->init_path, F_OK) == 0)
         err = read_net(file, file->init_path, &file->init_content, &file->init);
     return err;

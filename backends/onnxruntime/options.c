@@ -29,22 +29,44 @@ static TRITONSERVER_Error *set_graph_level(const OrtApi *api, yyjson_val *config
     return ort_err(api, api->SetSessionGraphOptimizationLevel(options, level));
 }
 
+static TRITONSERVER_Error *onnxruntime_options_about(TRITONSERVER_Error *err, yyjson_val *config,
+                                                     const char *parameter)
+{
+    return berr_about(err, "model '%s', parameter '%s'",
+                      yyjson_get_str(yyjson_obj_get(config, "name")), parameter);
+}
+
 static TRITONSERVER_Error *onnxruntime_options_read_threads(yyjson_val *config, const char *key,
                                                             int64_t *ret_count)
 {
     const char *text = bconfig_parameter(config, key);
-    return text ? bconfig_parse_threads(text, ret_count) : NULL;
+    return text ? onnxruntime_options_about(bconfig_parse_threads(text, ret_count), config, key)
+                : NULL;
+}
+
+/* Idle threads sleep, as those of the shared pool do, unless the configuration says otherwise. */
+static OrtStatus *let_sleep(const OrtApi *api, yyjson_val *config, OrtSessionOptions *options)
+{
+    static const char *const keys[] = {"session.intra_op.allow_spinning",
+                                       "session.inter_op.allow_spinning"};
+    OrtStatus *status = NULL;
+    for (size_t i = 0; !status && i < sizeof keys / sizeof *keys; i++)
+        if (!bconfig_parameter(config, keys[i]))
+            status = api->AddSessionConfigEntry(options, keys[i], "0");
+    return status;
 }
 
 /* 0 processors means "not given" to ONNX Runtime, which would then ignore the CPU quota. */
-static TRITONSERVER_Error *set_own_threads(const struct ort *ort, OrtSessionOptions *options,
-                                           int64_t intra, int64_t inter)
+static TRITONSERVER_Error *set_own_threads(const struct ort *ort, yyjson_val *config,
+                                           OrtSessionOptions *options, int64_t intra, int64_t inter)
 {
     const OrtApi *api = ort->api;
     OrtStatus *status =
         api->SetIntraOpNumThreads(options, intra > 0 ? (int)intra : ort->processors);
     if (!status)
         status = api->SetInterOpNumThreads(options, inter > 0 ? (int)inter : ort->processors);
+    if (!status)
+        status = let_sleep(api, config, options);
     return ort_err(api, status);
 }
 
@@ -59,7 +81,8 @@ static TRITONSERVER_Error *set_threads(const struct ort *ort, yyjson_val *config
     if (!err)
         err = onnxruntime_options_read_threads(config, "inter_op_thread_count", &inter);
     if (!err && mode_text)
-        err = bconfig_parse_int(mode_text, &mode);
+        err = onnxruntime_options_about(bconfig_parse_int(mode_text, &mode), config,
+                                        "execution_mode");
     if (!err && mode != 0 && mode != 1)
         err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                        "Invalid configuration value provided. Expected values for execution_mode "
@@ -73,7 +96,7 @@ static TRITONSERVER_Error *set_threads(const struct ort *ort, yyjson_val *config
     bool wants_own = intra > 0 || inter > 0 || mode == 1;
     bool shares = ort->settings.pool_given ? ort->settings.pool_enabled : !wants_own;
     return shares ? ort_err(api, api->DisablePerSessionThreads(options))
-                  : set_own_threads(ort, options, intra, inter);
+                  : set_own_threads(ort, config, options, intra, inter);
 }
 
 static TRITONSERVER_Error *onnxruntime_options_set_memory(const OrtApi *api, yyjson_val *config,
@@ -84,14 +107,27 @@ static TRITONSERVER_Error *onnxruntime_options_set_memory(const OrtApi *api, yyj
     TRITONSERVER_Error *err = NULL;
     bool on = true;
     if (arena)
-        err = bconfig_parse_bool(arena, &on);
+        err = onnxruntime_options_about(bconfig_parse_bool(arena, &on), config, "enable_mem_arena");
     if (arena && !err)
         err = ort_err(api, on ? api->EnableCpuMemArena(options) : api->DisableCpuMemArena(options));
     if (pattern && !err)
-        err = bconfig_parse_bool(pattern, &on);
+        err = onnxruntime_options_about(bconfig_parse_bool(pattern, &on), config,
+                                        "enable_mem_pattern");
     if (pattern && !err)
         err = ort_err(api, on ? api->EnableMemPattern(options) : api->DisableMemPattern(options));
     return err;
+}
+
+/* Whether a parameter makes ONNX Runtime read or write files of the server, or use memory that is
+ * not its own. What a newer one may know is recognised by its name. */
+static bool options_leads_out(const char *name)
+{
+    static const char *const words[] = {"file",  "path",     "folder", "_dir",
+                                        "_root", "resource", "debug",  "profil"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(name, words[i]))
+            return true;
+    return false;
 }
 
 /* Calls `add` for every parameter whose name begins with `prefix`. */
@@ -108,6 +144,11 @@ add_entries(const OrtApi *api, yyjson_val *config, const char *prefix, void *opt
         const char *value = yyjson_get_str(yyjson_obj_get(parameter, "string_value"));
         if (!value || strncmp(name, prefix, strlen(prefix)) != 0)
             continue;
+        if (options_leads_out(name))
+            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                            "the parameter '%s' leads out of the model's directory and is not "
+                            "taken; remove it",
+                            name);
         TRITONSERVER_Error *err = ort_err(api, add(api, options, name, value));
         if (err)
             return err;

@@ -8,28 +8,30 @@
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "../common/blog.h"
 #include "../common/cpus.h"
 
 enum { DEFAULT_MAX_BATCH_SIZE = 4 };
 
-static TRITONSERVER_Error *onnxruntime_ort_read_int(yyjson_val *cmdline, const char *key,
-                                                    int64_t *ret_value)
+static TRITONSERVER_Error *onnxruntime_ort_about(TRITONSERVER_Error *err, const char *setting)
 {
-    const char *text = yyjson_get_str(yyjson_obj_get(cmdline, key));
-    return text ? bconfig_parse_int(text, ret_value) : NULL;
+    return berr_about(err, "backend 'onnxruntime', setting '%s'", setting);
 }
 
-static TRITONSERVER_Error *onnxruntime_ort_read_threads(yyjson_val *cmdline, const char *key,
-                                                        int64_t *ret_count)
+static TRITONSERVER_Error *
+onnxruntime_ort_read_number(yyjson_val *cmdline, const char *key, int64_t *ret_value,
+                            TRITONSERVER_Error *(*parse)(const char *, int64_t *))
 {
     const char *text = yyjson_get_str(yyjson_obj_get(cmdline, key));
-    return text ? bconfig_parse_threads(text, ret_count) : NULL;
+    return text ? onnxruntime_ort_about(parse(text, ret_value), key) : NULL;
 }
 
 static TRITONSERVER_Error *onnxruntime_ort_read_settings(TRITONBACKEND_Backend *backend,
                                                          struct ort_settings *settings,
                                                          char **ret_library)
 {
+    static const char *const NAMES[] = {"library", "enable-global-threadpool",
+                                        "intra_op_thread_count", "inter_op_thread_count", NULL};
     yyjson_doc *doc;
     TRITONSERVER_Error *err = bconfig_of_backend(backend, &doc);
     if (err)
@@ -41,16 +43,19 @@ static TRITONSERVER_Error *onnxruntime_ort_read_settings(TRITONBACKEND_Backend *
     const char *pool = yyjson_get_str(yyjson_obj_get(cmdline, "enable-global-threadpool"));
     settings->pool_given = pool != NULL;
     if (pool)
-        err = bconfig_parse_bool(pool, &settings->pool_enabled);
+        err = onnxruntime_ort_about(bconfig_parse_bool(pool, &settings->pool_enabled),
+                                    "enable-global-threadpool");
     if (!err)
-        err = onnxruntime_ort_read_int(cmdline, "default-max-batch-size",
-                                       &settings->default_max_batch_size);
+        err = onnxruntime_ort_read_number(cmdline, "default-max-batch-size",
+                                          &settings->default_max_batch_size, bconfig_parse_int);
     if (!err)
-        err = onnxruntime_ort_read_threads(cmdline, "intra_op_thread_count",
-                                           &settings->intra_op_threads);
+        err = onnxruntime_ort_read_number(cmdline, "intra_op_thread_count",
+                                          &settings->intra_op_threads, bconfig_parse_threads);
     if (!err)
-        err = onnxruntime_ort_read_threads(cmdline, "inter_op_thread_count",
-                                           &settings->inter_op_threads);
+        err = onnxruntime_ort_read_number(cmdline, "inter_op_thread_count",
+                                          &settings->inter_op_threads, bconfig_parse_threads);
+    if (!err)
+        bconfig_warn_unknown(backend, cmdline, NAMES);
     yyjson_doc_free(doc);
     return err;
 }
@@ -116,9 +121,7 @@ static TRITONSERVER_Error *load_api(struct ort *ort, const char *told)
         return berr_new(TRITONSERVER_ERROR_UNAVAILABLE,
                         "ONNX Runtime %s is too old: interface version %d is needed",
                         get_base()->GetVersionString(), ORT_API_VERSION);
-    char text[128];
-    snprintf(text, sizeof text, "ONNX Runtime %s is loaded", get_base()->GetVersionString());
-    berr_drop(TRITONSERVER_LogMessage(TRITONSERVER_LOG_INFO, __FILE__, __LINE__, text));
+    blog_info("ONNX Runtime %s is loaded", get_base()->GetVersionString());
     return NULL;
 }
 
@@ -137,6 +140,14 @@ static TRITONSERVER_LogLevel onnxruntime_ort_level(OrtLoggingLevel severity)
     return TRITONSERVER_LOG_ERROR;
 }
 
+enum { LAST_ERROR = 512 };
+
+char *ort_last_error(void)
+{
+    static _Thread_local char text[LAST_ERROR];
+    return text;
+}
+
 static void ORT_API_CALL write_log(void *unused, OrtLoggingLevel severity, const char *category,
                                    const char *id, const char *place, const char *text)
 {
@@ -148,7 +159,10 @@ static void ORT_API_CALL write_log(void *unused, OrtLoggingLevel severity, const
     size_t length = strcspn(place, ":");
     snprintf(file, sizeof file, "%.*s", (int)length, place);
     long line = place[length] ? strtol(place + length + 1, NULL, 10) : 0;
-    berr_drop(TRITONSERVER_LogMessage(onnxruntime_ort_level(severity), file, (int)line, text));
+    TRITONSERVER_LogLevel level = onnxruntime_ort_level(severity);
+    if (level == TRITONSERVER_LOG_ERROR)
+        snprintf(ort_last_error(), LAST_ERROR, "%s", text);
+    berr_drop(TRITONSERVER_LogMessage(level, file, (int)line, text));
 }
 
 /* Switches off the runtime's usage reports to its maker, which use files in the user's home.

@@ -46,6 +46,10 @@ TRITONSERVER_Error *ort_with_openvino(struct ort *ort, struct ort **ret_ort);
 /* ort_has_provider - whether this ONNX Runtime was built with an execution provider. */
 TRITONSERVER_Error *ort_has_provider(const struct ort *ort, const char *name, bool *ret_has);
 
+/* ort_last_error - the last error that a runtime logged on this thread. It may be empty, and be
+ * emptied. */
+char *ort_last_error(void);
+
 /* ort_free - free the environment; NULL is allowed. The library stays mapped, because its
  * threads and destructors would crash. No session may be left. */
 void ort_free(struct ort *ort);

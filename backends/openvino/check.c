@@ -1,8 +1,8 @@
 #include "check.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "../common/bcomplete.h"
 #include "../common/bconfig.h"
 #include "../common/berr.h"
 
@@ -16,14 +16,12 @@ static TRITONSERVER_Error *openvino_check_find_tensor(const struct model_list *l
     *ret_tensor = model_find(list, name);
     if (*ret_tensor)
         return NULL;
-    char text[TEXT_SIZE] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < list->count && used < TEXT_SIZE; i++)
-        used += (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%s", i ? ", " : "",
-                                 list->tensors[i].name);
+    struct berr_names names = {0};
+    for (size_t i = 0; i < list->count; i++)
+        berr_names_add(&names, list->tensors[i].name);
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "unexpected inference %s '%s', allowed %ss are: %s", kind, name ? name : "",
-                    kind, text);
+                    kind, names.text);
 }
 
 /* Checks the type. The runtime converts between the configuration's type and the file's. */
@@ -81,7 +79,6 @@ static TRITONSERVER_Error *openvino_check_shape(const struct model *model,
                                                 const struct model_tensor *tensor,
                                                 const int64_t *dims, size_t rank, bool output)
 {
-    char model_text[TEXT_SIZE], config_text[TEXT_SIZE];
     int64_t full[BRUN_MAX_DIMS + 1] = {model->max_batch_size};
     bool batches = model->max_batch_size > 0;
     size_t first = batches ? 1 : 0;
@@ -100,15 +97,12 @@ static TRITONSERVER_Error *openvino_check_shape(const struct model *model,
         same = dim_fits(model, tensor->dims[i], full[i], output, first && i == 0);
     if (same)
         return NULL;
-    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                    "model '%s', tensor '%s': the model expects %zu dimensions (shape %s) but the "
-                    "model configuration specifies %zu dimensions (%sshape %s)",
-                    model->name, tensor->name, tensor->rank,
-                    bconfig_shape_text(tensor->dims, tensor->rank, model_text), rank + first,
-                    batches ? "an initial batch dimension because max_batch_size > 0 followed by "
-                              "the explicit tensor shape, making complete "
-                            : "",
-                    bconfig_shape_text(full, rank + first, config_text));
+    return bcomplete_wrong_shape(model->name, tensor->name,
+                                 (struct bcomplete_shape){tensor->dims, tensor->rank},
+                                 (struct bcomplete_shape){full, rank + first},
+                                 model->batching_filled_in ? BCOMPLETE_BATCH_FILLED_IN
+                                 : batches                 ? BCOMPLETE_BATCH_GIVEN
+                                                           : BCOMPLETE_NO_BATCH);
 }
 
 TRITONSERVER_Error *check_inputs(const struct model *model)
@@ -116,6 +110,13 @@ TRITONSERVER_Error *check_inputs(const struct model *model)
     size_t index, count;
     yyjson_val *entry;
     yyjson_val *inputs = yyjson_obj_get(model->config, "input");
+    TRITONSERVER_Error *refused =
+        bconfig_refuse(model->config, model->name, "openvino",
+                       BCONFIG_BATCH_INPUT | BCONFIG_BATCH_OUTPUT | BCONFIG_CONTROLS |
+                           BCONFIG_STATES | BCONFIG_RAGGED);
+    if (refused)
+        return refused;
+    bconfig_warn_optional(model->config, model->name, "openvino");
     if (yyjson_arr_size(inputs) != model->inputs.count)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "unable to load model '%s', configuration expects %zu inputs, model "

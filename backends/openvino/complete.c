@@ -5,17 +5,12 @@
 #include "../common/bcomplete.h"
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "../common/blog.h"
 #include "layout.h"
-
-static void warn(const char *text)
-{
-    berr_drop(TRITONSERVER_LogMessage(TRITONSERVER_LOG_WARN, __FILE__, __LINE__, text));
-}
 
 static TRITONSERVER_Error *openvino_complete_put_batching(struct model *model, yyjson_mut_doc *doc,
                                                           yyjson_mut_val *root)
 {
-    char text[512];
     bool can_batch;
     TRITONSERVER_Error *err = layout_has_batch(model, &can_batch);
     if (err)
@@ -24,19 +19,17 @@ static TRITONSERVER_Error *openvino_complete_put_batching(struct model *model, y
     int64_t given = model->max_batch_size;
     if (can_batch)
         model->max_batch_size = bcomplete_batching(doc, root, given, usual > 0 ? usual : 1);
-    if (can_batch && given == 0) {
-        snprintf(text, sizeof text,
-                 "autofilled max_batch_size to %lld for model '%s' since batching is supported but "
-                 "no max_batch_size is specified in model configuration. Must specify "
-                 "max_batch_size to utilize autofill with a larger max batch size",
-                 (long long)model->max_batch_size, model->name);
-        warn(text);
+    model->batching_filled_in = can_batch && given == 0;
+    if (model->batching_filled_in) {
+        blog_warn(
+            "autofilled max_batch_size to %lld for model '%s' since batching is supported but "
+            "no max_batch_size is specified in model configuration. Must specify "
+            "max_batch_size to utilize autofill with a larger max batch size",
+            (long long)model->max_batch_size, model->name);
     } else if (!can_batch && given != 0) {
-        snprintf(text, sizeof text,
-                 "model layout for model %s does not support batching while non-zero "
-                 "max_batch_size is specified",
-                 model->name);
-        warn(text);
+        blog_warn("model layout for model %s does not support batching while non-zero "
+                  "max_batch_size is specified",
+                  model->name);
     }
     return NULL;
 }

@@ -1,5 +1,6 @@
 #include "model.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include "../common/bconfig.h"
 #include "../common/bentry.h"
 #include "../common/berr.h"
+#include "../common/blog.h"
 #include "../common/bfile.h"
 #include "check.h"
 #include "complete.h"
@@ -22,18 +24,24 @@ static TRITONSERVER_Error *openvino_model_read_config(struct model *model)
 }
 
 /* A library of operators is code, so it must lie in the model's directory, also after links are
- * resolved. */
-static TRITONSERVER_Error *check_place(const struct model *model, const char *library)
+ * resolved. A relative path begins there.
+ * ret_library  room for PATH_MAX */
+static TRITONSERVER_Error *find_extension(const struct model *model, char *ret_library)
 {
+    const char *library = model->options.extension, *folder;
     TRITONBACKEND_ArtifactType kind;
-    const char *folder;
-    char inside[PATH_MAX], found[PATH_MAX];
+    char inside[PATH_MAX], path[PATH_MAX];
     TRITONSERVER_Error *err = TRITONBACKEND_ModelRepository(model->handle, &kind, &folder);
     if (err)
         return err;
-    bool lies_there = realpath(folder, inside) && realpath(library, found) &&
-                      strncmp(found, inside, strlen(inside)) == 0 && found[strlen(inside)] == '/';
-    if (lies_there)
+    bool absolute = *library == '/';
+    snprintf(path, sizeof path, "%s%s%s", absolute ? "" : folder, absolute ? "" : "/", library);
+    if (!realpath(path, ret_library) || !realpath(folder, inside))
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "model '%s': the library '%s' of CPU_EXTENSION_PATH cannot be opened: %s",
+                        model->name, path, strerror(errno));
+    size_t length = strlen(inside);
+    if (strncmp(ret_library, inside, length) == 0 && ret_library[length] == '/')
         return NULL;
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "model '%s': the library '%s' of CPU_EXTENSION_PATH has to lie in the model's "
@@ -44,10 +52,10 @@ static TRITONSERVER_Error *check_place(const struct model *model, const char *li
 /* Loads the operators in a core of the model's own, so that other models do not get them. */
 static TRITONSERVER_Error *load_extension(struct model *model)
 {
-    const char *library = model->options.extension;
-    if (!library)
+    char library[PATH_MAX];
+    if (!model->options.extension)
         return NULL;
-    TRITONSERVER_Error *err = check_place(model, library);
+    TRITONSERVER_Error *err = find_extension(model, library);
     if (!err)
         err = vino_err(ov_core_create(&model->own_core), "starting the runtime");
     if (!err)
@@ -131,14 +139,10 @@ static TRITONSERVER_Error *build_for_batches(struct model *model)
     TRITONSERVER_Error *err = why ? model_read(model) : NULL;
     if (!err)
         err = openvino_model_build(model, largest);
-    if (!err && why) {
-        char text[512];
-        snprintf(text, sizeof text,
-                 "model '%s' takes batches of %lld only, since it cannot be compiled for any size: "
-                 "%s",
-                 model->name, (long long)largest, TRITONSERVER_ErrorMessage(why));
-        berr_drop(TRITONSERVER_LogMessage(TRITONSERVER_LOG_WARN, __FILE__, __LINE__, text));
-    }
+    if (!err && why)
+        blog_warn("model '%s' takes batches of %lld only, since it cannot be compiled for any "
+                  "size: %s",
+                  model->name, (long long)largest, TRITONSERVER_ErrorMessage(why));
     berr_drop(why);
     return err;
 }
@@ -150,6 +154,8 @@ static TRITONSERVER_Error *openvino_model_load(struct model *model)
         err = openvino_model_read_config(model);
     if (!err)
         err = bfile_of_model(model->handle, model->config, "model.xml", &model->path);
+    if (!err)
+        err = bfile_check_folder(model->path, model->name);
     if (!err)
         err = load_extension(model);
     if (!err)

@@ -38,7 +38,8 @@ struct model {
     yyjson_doc *config_doc;
     yyjson_val *config;
     int64_t max_batch_size;
-    int64_t fixed_batch; /* the only batch size of the compiled model; 0 = any */
+    bool batching_filled_in; /* max_batch_size is not of the configuration's file */
+    int64_t fixed_batch;     /* the only batch size of the compiled model; 0 = any */
     struct options options;
     char *path;          /* of the model's file */
     ov_core_t *own_core; /* of a model with its own operators; else NULL */

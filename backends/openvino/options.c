@@ -6,6 +6,7 @@
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "../common/blog.h"
 
 /* The values of a parameter: a whole number, or one of the words, which are passed on unchanged
  * except for bf16. */
@@ -59,10 +60,21 @@ static void copy_changed(char *to, const char *from, int (*change)(int))
     to[i] = '\0';
 }
 
-static bool says_yes(yyjson_val *config, const char *parameter)
+/* YES or NO, as the reference has it, or another boolean. */
+static TRITONSERVER_Error *openvino_options_read_switch(yyjson_val *config, const char *parameter,
+                                                        bool *ret_value)
 {
     const char *text = bconfig_parameter(config, parameter);
-    return text && strcasecmp(text, "yes") == 0;
+    bool yes = text && strcasecmp(text, "yes") == 0;
+    *ret_value = yes;
+    if (!text || *text == '\0' || yes || strcasecmp(text, "no") == 0)
+        return NULL;
+    TRITONSERVER_Error *err = bconfig_parse_bool(text, ret_value);
+    if (!err)
+        return NULL;
+    berr_drop(err);
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "expected the parameter '%s' to be YES or NO, got %s", parameter, text);
 }
 
 static bool openvino_options_has(const struct options *options, const char *property)
@@ -126,15 +138,19 @@ TRITONSERVER_Error *options_read(const struct vino *vino, yyjson_val *config,
         else if (!on_cpu || strcmp(rule->parameter, "COMPILATION_NUM_THREADS") != 0)
             add_property(&options, rule->property, value);
         else
-            berr_drop(TRITONSERVER_LogMessage(
-                TRITONSERVER_LOG_WARN, __FILE__, __LINE__,
-                "COMPILATION_NUM_THREADS has no effect: OpenVINO's device CPU does not know it"));
+            blog_warn(
+                "COMPILATION_NUM_THREADS has no effect: OpenVINO's device CPU does not know it");
     }
     const char *extension = bconfig_parameter(config, "CPU_EXTENSION_PATH");
     options.extension = extension && *extension ? extension : NULL;
-    options.fixed_batch = says_yes(config, "SKIP_OV_DYNAMIC_BATCHSIZE");
-    options.pads = says_yes(config, "ENABLE_BATCH_PADDING");
-    options.reshapes = says_yes(config, "RESHAPE_IO_LAYERS");
+    TRITONSERVER_Error *err =
+        openvino_options_read_switch(config, "SKIP_OV_DYNAMIC_BATCHSIZE", &options.fixed_batch);
+    if (!err)
+        err = openvino_options_read_switch(config, "ENABLE_BATCH_PADDING", &options.pads);
+    if (!err)
+        err = openvino_options_read_switch(config, "RESHAPE_IO_LAYERS", &options.reshapes);
+    if (err)
+        return err;
     /* Otherwise the runtime computes with lower precision than the file's on processors where
      * that is faster. */
     if (strstr(options.device, "CPU") &&

@@ -55,9 +55,11 @@ static TRITONSERVER_Error *openvino_vino_read_settings(TRITONBACKEND_Backend *ba
     if (err)
         return err;
     yyjson_val *cmdline = yyjson_obj_get(yyjson_doc_get_root(doc), "cmdline");
-    const char *text = yyjson_get_str(yyjson_obj_get(cmdline, "default-max-batch-size"));
+    static const char setting[] = "default-max-batch-size";
+    const char *text = yyjson_get_str(yyjson_obj_get(cmdline, setting));
     if (text)
-        err = bconfig_parse_int(text, &vino->default_max_batch_size);
+        err = berr_about(bconfig_parse_int(text, &vino->default_max_batch_size),
+                         "backend 'openvino', setting '%s'", setting);
     yyjson_doc_free(doc);
     return err;
 }

@@ -197,11 +197,7 @@ static TRITONSERVER_Error *asked_cancelled(struct host *host, const struct asked
 {
     struct handle *handle = count == 1 ? handle_find(host, (uint64_t)values[0].number) : NULL;
     bool cancelled = false;
-    TRITONSERVER_Error *err = NULL;
-    if (handle && handle->factory)
-        err = TRITONBACKEND_ResponseFactoryIsCancelled(handle->factory, &cancelled);
-    else if (handle && handle->request)
-        err = TRITONBACKEND_RequestIsCancelled(handle->request, &cancelled);
+    TRITONSERVER_Error *err = handle ? handle_is_cancelled(handle, &cancelled) : NULL;
     *ret_number = cancelled;
     return err;
 }

@@ -5,6 +5,7 @@
 
 #include "common/berr.h"
 #include "instance.h"
+#include "nested.h"
 #include "pack.h"
 #include "respond.h"
 
@@ -263,10 +264,25 @@ static TRITONSERVER_Error *execute_told(const struct batch *batch)
     return batch->error ? berr_new(TRITONSERVER_ERROR_INTERNAL, "%s", batch->error) : NULL;
 }
 
+/* Waits for the batch, and looks whether anybody else still does. Under stub_hold. */
+static enum stub_wait execute_wait(struct host *host, struct batch *batch)
+{
+    static const uint64_t LOOK_NS = 100000000;
+    for (;;) {
+        uint64_t look_ns = stub_now() + LOOK_NS;
+        bool is_last = batch->deadline_ns && batch->deadline_ns <= look_ns;
+        enum stub_wait came =
+            stub_wait(host->stub, &batch->done, is_last ? batch->deadline_ns : look_ns);
+        if (came != STUB_LATE || is_last)
+            return came;
+        nested_cancel_unwanted(host);
+    }
+}
+
 /* Waits for the batch; what the stub answered was sent when this returns. Under stub_hold. */
 static TRITONSERVER_Error *execute_await(struct host *host, struct batch *batch, bool *ret_lost)
 {
-    enum stub_wait came = stub_wait(host->stub, &batch->done, batch->deadline_ns);
+    enum stub_wait came = execute_wait(host, batch);
     *ret_lost = came != STUB_DONE;
     if (came != STUB_DONE) {
         if (came != STUB_DEAD) /* of its end by itself the log has a line */

@@ -333,6 +333,29 @@ void handle_free(struct handle *handle)
     *handle = (struct handle){0};
 }
 
+TRITONSERVER_Error *handle_is_cancelled(const struct handle *handle, bool *ret_cancelled)
+{
+    *ret_cancelled = false;
+    if (handle->factory)
+        return TRITONBACKEND_ResponseFactoryIsCancelled(handle->factory, ret_cancelled);
+    return handle->request ? TRITONBACKEND_RequestIsCancelled(handle->request, ret_cancelled)
+                           : NULL;
+}
+
+bool handle_all_cancelled(const struct host *host)
+{
+    bool cancelled = false;
+    for (size_t i = 0; i < host->handle_count; i++) {
+        const struct handle *handle = &host->handles[i];
+        if (!handle->id || handle->closed)
+            continue;
+        berr_drop(handle_is_cancelled(handle, &cancelled));
+        if (!cancelled)
+            return false;
+    }
+    return cancelled;
+}
+
 TRITONSERVER_Error *handle_factory(struct handle *handle,
                                    TRITONBACKEND_ResponseFactory **ret_factory)
 {

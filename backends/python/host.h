@@ -89,6 +89,9 @@ TRITONSERVER_Error *host_unhealthy(const struct host *host, enum stub_wait why);
 uint64_t handle_new(struct host *host, TRITONBACKEND_Request *request);
 struct handle *handle_find(struct host *host, uint64_t id); /* NULL = there is none */
 void handle_free(struct handle *handle);
+TRITONSERVER_Error *handle_is_cancelled(const struct handle *handle, bool *ret_cancelled);
+/* handle_all_cancelled - there are requests without their final response, all of them cancelled. */
+bool handle_all_cancelled(const struct host *host);
 /* handle_factory - the factory of a handle, made when it is asked for first. */
 TRITONSERVER_Error *handle_factory(struct handle *handle,
                                    TRITONBACKEND_ResponseFactory **ret_factory);

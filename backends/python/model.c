@@ -82,12 +82,9 @@ static TRITONSERVER_Error *model_read_parameters(struct model *model, yyjson_val
         return NULL;
     TRITONSERVER_Error *err = bconfig_parse_int(limit, &seconds);
     if (!err && seconds < 1)
-        err = berr_new(
-            TRITONSERVER_ERROR_INVALID_ARG,
-            "parameter EXECUTE_TIMEOUT_SECONDS of model '%s' is %s, and has to be 1 or more",
-            model->name, limit);
+        err = berr_new(TRITONSERVER_ERROR_INVALID_ARG, "it is %s, and has to be 1 or more", limit);
     model->execute_ns = (uint64_t)seconds * 1000000000;
-    return err;
+    return berr_about(err, "parameter 'EXECUTE_TIMEOUT_SECONDS' of model '%s'", model->name);
 }
 
 /* Takes over what the configuration says now. */

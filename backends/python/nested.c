@@ -353,6 +353,21 @@ static TRITONSERVER_Error *nested_fill(struct nested *nested, struct wire_in *in
     return err;
 }
 
+/* The code of a request to a model that is not ready: there may be no such model. */
+static TRITONSERVER_Error_Code nested_not_ready(TRITONSERVER_Server *server, const char *model,
+                                                int64_t version)
+{
+    TRITONSERVER_InferenceRequest *request;
+    TRITONSERVER_Error *err = TRITONSERVER_InferenceRequestNew(&request, server, model, version);
+    TRITONSERVER_Error_Code code = TRITONSERVER_ERROR_UNAVAILABLE;
+    if (err)
+        code = TRITONSERVER_ErrorCode(err);
+    else
+        err = TRITONSERVER_InferenceRequestDelete(request);
+    berr_drop(err);
+    return code;
+}
+
 static TRITONSERVER_Error *nested_check(struct nested *nested, const char *model, int64_t version)
 {
     TRITONSERVER_Server *server = nested->host->model->server;
@@ -360,7 +375,7 @@ static TRITONSERVER_Error *nested_check(struct nested *nested, const char *model
     uint32_t flags = 0;
     TRITONSERVER_Error *err = TRITONSERVER_ServerModelIsReady(server, model, version, &ready);
     if (!err && !ready)
-        err = berr_new(TRITONSERVER_ERROR_INTERNAL,
+        err = berr_new(nested_not_ready(server, model, version),
                        "Failed for execute the inference request. Model '%s' is not ready.", model);
     if (!err)
         err = TRITONSERVER_ServerModelTransactionProperties(server, model, version, &flags, NULL);
@@ -444,11 +459,7 @@ static TRITONSERVER_Error *nested_start(struct nested *nested, struct wire_in *i
     if (request)
         berr_log(TRITONSERVER_InferenceRequestDelete(request),
                  "Failed to delete inference request.");
-    TRITONSERVER_Error *told =
-        berr_new(TRITONSERVER_ERROR_INTERNAL, "Model %s - Error when running inference: %s", model,
-                 TRITONSERVER_ErrorMessage(err));
-    TRITONSERVER_ErrorDelete(err);
-    return told;
+    return berr_about(err, "Model %s - Error when running inference", model);
 }
 
 void nested_begin(struct host *host, struct heard *heard)
@@ -507,4 +518,13 @@ void nested_cancel(struct host *host, uint64_t id)
 void nested_cancel_all(struct host *host)
 {
     nested_cancel_some(host, true, 0);
+}
+
+void nested_cancel_unwanted(struct host *host)
+{
+    pthread_mutex_lock(&host->lock);
+    bool any = host->nested != NULL;
+    pthread_mutex_unlock(&host->lock);
+    if (any && handle_all_cancelled(host))
+        nested_cancel_all(host);
 }

@@ -34,7 +34,7 @@ static TRITONSERVER_Error *options_number(yyjson_val *settings, const char *name
     char *end;
     errno = 0;
     long long number = strtoll(text, &end, 10);
-    if (end == text || errno)
+    if (end == text || *end || errno)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "%s is a whole number, not '%s'", name,
                         text);
     *value = number;
@@ -58,7 +58,7 @@ static TRITONSERVER_Error *options_read(struct options *options, yyjson_val *set
                                               "can't be smaller than or equal to zero.", &growth);
     if (!err)
         err = options_bounded(settings, "shm-default-byte-size", (int64_t)MIB,
-                              "can't be smaller than 4 MiBs", &first);
+                              "can't be smaller than 1 MiB (1048576)", &first);
     if (!err)
         err = options_bounded(settings, "thread-pool-size", 1, "can't be less than 1.", &threads);
     if (!err)
@@ -79,6 +79,11 @@ static TRITONSERVER_Error *options_read(struct options *options, yyjson_val *set
     options->executable = executable ? strdup(executable) : NULL;
     return options->region_prefix && (!executable || options->executable) ? NULL : berr_no_memory();
 }
+
+/* What is read here or by the server, and what only the reference reads. */
+static const char *const OPTIONS_NAMES[] = {
+    "shm-default-byte-size",  "shm-growth-byte-size", "shm-region-prefix-name", "thread-pool-size",
+    "shm_message_queue_size", "stub-timeout-seconds", "python-executable",      NULL};
 
 static char *join_path(const char *folder, const char *name)
 {
@@ -123,6 +128,8 @@ TRITONSERVER_Error *options_new(TRITONBACKEND_Backend *backend, struct options *
         err = options_read(options, settings);
     if (!err)
         err = options_places(options, location, settings);
+    if (!err)
+        bconfig_warn_unknown(backend, settings, OPTIONS_NAMES);
     yyjson_doc_free(doc);
     if (err)
         options_free(options);

@@ -14,6 +14,6 @@ struct options {
 
 /* options_new - read the backend's options.
  * ret_options  owned by the caller: options_free
- * errors       INVALID_ARG naming the option, with the reference's words */
+ * errors       INVALID_ARG naming the option */
 TRITONSERVER_Error *options_new(TRITONBACKEND_Backend *backend, struct options **ret_options);
 void options_free(struct options *options);

@@ -278,6 +278,8 @@ static void stub_hear(struct stub *stub)
 static void stub_attend(struct stub *stub)
 {
     stub->parted = false;
+    stub->looked_ns = 0;
+    stub->stopped = 0;
     link_attend(&stub->up);
 }
 
@@ -344,8 +346,6 @@ void stub_let(struct stub *stub)
 
 enum stub_wait stub_wait(struct stub *stub, const bool *done, uint64_t deadline_ns)
 {
-    uint64_t looked = 0;
-    unsigned stopped = 0;
     for (;;) {
         bool dead = atomic_load(&stub->dead); /* what it sent before is there now */
         stub_hear(stub);
@@ -356,12 +356,13 @@ enum stub_wait stub_wait(struct stub *stub, const bool *done, uint64_t deadline_
         uint64_t now = stub_now(), wait = SECOND_NS;
         if (deadline_ns && now >= deadline_ns)
             return STUB_LATE;
-        if (looked && now - looked >= SECOND_NS) {
-            stopped = process_is_stopped(stub->pid) ? stopped + 1 : 0;
-            looked = now;
+        if (!stub->looked_ns) {
+            stub->looked_ns = now;
+        } else if (now - stub->looked_ns >= SECOND_NS) {
+            stub->stopped = process_is_stopped(stub->pid) ? stub->stopped + 1 : 0;
+            stub->looked_ns = now;
         }
-        looked = looked ? looked : now;
-        if (stopped >= STOPPED_LOOKS)
+        if (stub->stopped >= STOPPED_LOOKS)
             return STUB_STOPPED;
         if (deadline_ns && deadline_ns - now < wait)
             wait = deadline_ns - now;

@@ -46,7 +46,9 @@ struct stub {
     atomic_bool leaving; /* it was told to end by itself */
     atomic_bool killed;  /* by this server */
     bool greeted, readable;
-    bool parted; /* the bell rings for what comes; guarded by `reading` */
+    uint64_t looked_ns; /* whether a signal has stopped it; with `stopped`, since stub_hold */
+    unsigned stopped;   /* how often it had, one after the other */
+    bool parted;        /* the bell rings for what comes; guarded by `reading` */
 
     pthread_mutex_t reading; /* guards `up`, `scratch`, and what the callbacks use */
     struct link_end up;

@@ -3,6 +3,7 @@
 #include "triton/core/nereid_backend.h"
 
 #include "../common/bentry.h"
+#include "../common/blog.h"
 #include "options.h"
 
 /* Whole outputs are copied. */
@@ -14,7 +15,7 @@ TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runt
     (void)ret_runtime;
     bool has_driver = libtorch_prepare();
     if (has_driver && libtorch_gpu_absence())
-        options_say("the backend 'pytorch' runs models on CPU: %s", libtorch_gpu_absence());
+        blog_info("the backend 'pytorch' runs models on CPU: %s", libtorch_gpu_absence());
     options_begin();
     return NULL;
 }

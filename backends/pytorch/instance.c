@@ -2,6 +2,7 @@
 
 #include "../common/bentry.h"
 #include "../common/berr.h"
+#include "../common/binput.h"
 
 const size_t instance_size = sizeof(struct instance);
 
@@ -25,6 +26,18 @@ static TRITONSERVER_Error *open_gpu(struct instance *instance, TRITONBACKEND_Mod
     return bcuda_open(handle, &instance->cuda);
 }
 
+/* Numbers among the arguments are one value for a whole batch. */
+static bool pytorch_instance_agree(struct brun_place *place, TRITONBACKEND_Request *first,
+                                   TRITONBACKEND_Request *other, void *of)
+{
+    const struct model *model = ((const struct instance *)of)->model;
+    for (size_t i = 0; i < model->input_count; i++)
+        if (model->arguments[model->inputs[i].argument].kind == LIBTORCH_NUMBER &&
+            !binput_agree(place, model->inputs[i].name, first, other))
+            return false;
+    return true;
+}
+
 TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model,
                                   TRITONBACKEND_ModelInstance *handle)
 {
@@ -33,7 +46,8 @@ TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model
     instance->place = (struct brun_place){.handle = handle,
                                           .model = model->name,
                                           .max_batch_size = model->max_batch_size,
-                                          .cuda = instance->cuda};
+                                          .cuda = instance->cuda,
+                                          .agree = pytorch_instance_agree};
     if (!err)
         err = model_take_copy(model, instance->cuda ? bcuda_device(instance->cuda) : LIBTORCH_CPU,
                               &instance->copy);

@@ -19,7 +19,9 @@
 
 #include <cstdlib>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace jit = torch::jit;
@@ -231,9 +233,6 @@ void describe_package(libtorch_module &module)
 
 c10::IValue number_of(const at::Tensor &tensor, const c10::TypePtr &type)
 {
-    if (tensor.numel() != 1)
-        throw std::invalid_argument("an argument of type " + type->str() +
-                                    " takes a tensor of one element");
     if (holds(type, c10::TypeKind::IntType))
         return tensor.item().toLong();
     if (holds(type, c10::TypeKind::FloatType))
@@ -241,19 +240,25 @@ c10::IValue number_of(const at::Tensor &tensor, const c10::TypePtr &type)
     return tensor.item().toBool();
 }
 
+/* Lists and dictionaries may contain themselves, or the same ones many times.
+ * room  values that may still be visited */
 void collect(const c10::IValue &value, const std::string &key, bool keyed,
-             std::vector<leaf> &leaves)
+             std::vector<leaf> &leaves, int depth, int &room)
 {
+    if (depth > TREE_MOST_DEPTH || --room < 0)
+        throw std::length_error("the model's result is nested more than " +
+                                std::to_string(TREE_MOST_DEPTH) + " deep, or has more than " +
+                                std::to_string(TREE_MOST_VALUES) + " values");
     if (value.isTuple()) {
         for (const c10::IValue &element : value.toTupleRef().elements())
-            collect(element, key, keyed, leaves);
+            collect(element, key, keyed, leaves, depth + 1, room);
     } else if (value.isList() && !holds(value.toList().elementType(), c10::TypeKind::StringType)) {
         for (const c10::IValue &element : value.toListRef())
-            collect(element, key, keyed, leaves);
+            collect(element, key, keyed, leaves, depth + 1, room);
     } else if (value.isGenericDict() &&
                value.toGenericDict().keyType()->kind() == c10::TypeKind::StringType) {
         for (const auto &entry : value.toGenericDict())
-            collect(entry.value(), entry.key().toStringRef(), true, leaves);
+            collect(entry.value(), entry.key().toStringRef(), true, leaves, depth + 1, room);
     } else {
         leaves.push_back({value, key, keyed});
     }
@@ -501,7 +506,8 @@ TRITONSERVER_Error *libtorch_call_run(libtorch_call *call, const libtorch_mode *
             return;
         }
         apply(*mode);
-        collect((*call->forward)(std::move(call->arguments)), "", false, call->leaves);
+        int room = TREE_MOST_VALUES;
+        collect((*call->forward)(std::move(call->arguments)), "", false, call->leaves, 0, room);
     });
 }
 
@@ -513,6 +519,21 @@ size_t libtorch_call_count(const libtorch_call *call)
 const char *libtorch_call_key(const libtorch_call *call, size_t index)
 {
     return call->leaves[index].keyed ? call->leaves[index].key.c_str() : nullptr;
+}
+
+TRITONSERVER_Error *libtorch_call_check_names(const libtorch_call *call)
+{
+    return guarded("", [&] {
+        std::unordered_set<std::string> names;
+        for (size_t i = 0; i < call->leaves.size(); i++) {
+            const leaf &found = call->leaves[i];
+            const std::string name = found.keyed ? found.key : "OUTPUT__" + std::to_string(i);
+            if (!names.insert(name).second)
+                throw std::runtime_error("the model gives back two results named '" + name +
+                                         "': name the outputs in the configuration, as "
+                                         "<name>__<index>");
+        }
+    });
 }
 
 TRITONSERVER_Error *libtorch_call_result(libtorch_call *call, size_t index,

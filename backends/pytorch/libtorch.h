@@ -137,7 +137,7 @@ TRITONSERVER_Error *libtorch_call_string(struct libtorch_call *call, size_t argu
                                          const char *text, size_t length);
 
 /* libtorch_call_run - execute the model; on a GPU, queue it.
- * errors   INTERNAL, with PyTorch's message */
+ * errors   INTERNAL, with PyTorch's message; or the result is nested too deep, or too large */
 TRITONSERVER_Error *libtorch_call_run(struct libtorch_call *call, const struct libtorch_mode *mode);
 
 /* libtorch_call_count - the number of results: all tensors and lists of strings, at any depth,
@@ -146,6 +146,9 @@ size_t libtorch_call_count(const struct libtorch_call *call);
 
 /* libtorch_call_key - the key of a result in a dictionary, or NULL. */
 const char *libtorch_call_key(const struct libtorch_call *call, size_t index);
+
+/* libtorch_call_check_names - refuse two results of one name: their keys, or OUTPUT__<index>. */
+TRITONSERVER_Error *libtorch_call_check_names(const struct libtorch_call *call);
 
 /* libtorch_call_result - get a result; it is valid until the call has ended. */
 TRITONSERVER_Error *libtorch_call_result(struct libtorch_call *call, size_t index,

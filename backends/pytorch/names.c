@@ -1,6 +1,5 @@
 #include "names.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,15 +44,13 @@ static size_t find_argument(const struct model *model, size_t count, const char 
 
 static TRITONSERVER_Error *no_such_input(const struct model *model, size_t count, const char *name)
 {
-    char text[512] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < count && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "",
-                                 model->arguments[i].name);
+    struct berr_names names = {0};
+    for (size_t i = 0; i < count; i++)
+        berr_names_add(&names, model->arguments[i].name);
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "unable to load model '%s', input '%s' is neither an argument of the model's "
                     "method forward, which has: %s; nor is it named <name>__<index>",
-                    model->name, name, text);
+                    model->name, name, names.text);
 }
 
 /* Finds the argument of an input: by its name, then as NAME__INDEX. That means an element if
@@ -199,12 +196,19 @@ static size_t room_for_inputs(const struct model *model)
 static TRITONSERVER_Error *pytorch_names_check_count(const struct model *model, size_t count)
 {
     size_t needed = 0, given = room_for_inputs(model);
+    struct berr_names names = {0};
+    bool several = false;
     for (size_t i = 0; i < count; i++) {
-        if (holds_several(&model->arguments[i]))
-            return NULL;
+        several = several || holds_several(&model->arguments[i]);
         needed += model->arguments[i].optional ? 0 : 1;
+        berr_names_add(&names, model->arguments[i].name);
     }
-    if (given >= needed && given <= count)
+    if (given == 0 && needed > 0)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "unable to load model '%s': its file does not say which data types and "
+                        "shapes inputs have, so config.pbtxt has to list them: %s",
+                        model->name, names.text);
+    if (several || (given >= needed && given <= count))
         return NULL;
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "unable to load model '%s', configuration expects %zu inputs, model provides "
@@ -343,30 +347,12 @@ static TRITONSERVER_Error *resolve_outputs(struct model *model)
     return err;
 }
 
-/* Refuses batch_input and batch_output, which this backend does not support. */
-static TRITONSERVER_Error *check_parts(const struct model *model)
-{
-    size_t index, count;
-    yyjson_val *entry;
-    const char *part = NULL;
-    if (yyjson_arr_size(yyjson_obj_get(model->config, "batch_input")) > 0)
-        part = "batch_input";
-    if (yyjson_arr_size(yyjson_obj_get(model->config, "batch_output")) > 0)
-        part = "batch_output";
-    yyjson_arr_foreach(yyjson_obj_get(model->config, "input"), index, count, entry)
-    {
-        if (yyjson_get_bool(yyjson_obj_get(entry, "allow_ragged_batch")))
-            part = "allow_ragged_batch";
-    }
-    return part ? berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
-                           "unable to load model '%s': the backend 'pytorch' does not support %s",
-                           model->name, part)
-                : NULL;
-}
-
 TRITONSERVER_Error *names_resolve(struct model *model)
 {
-    TRITONSERVER_Error *err = check_parts(model);
+    TRITONSERVER_Error *err =
+        bconfig_refuse(model->config, model->name, "pytorch",
+                       BCONFIG_BATCH_INPUT | BCONFIG_BATCH_OUTPUT | BCONFIG_RAGGED);
+    bconfig_warn_optional(model->config, model->name, "pytorch");
     if (!err)
         err = resolve_inputs(model);
     return err ? err : resolve_outputs(model);

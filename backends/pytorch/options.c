@@ -1,11 +1,10 @@
 #include "options.h"
 
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "../common/blog.h"
 #include "../common/cpus.h"
 
 /* A number of threads; PyTorch has one for the whole process. */
@@ -19,27 +18,10 @@ static struct threads inter = {.parameter = "INTER_OP_THREAD_COUNT"};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t settled = PTHREAD_ONCE_INIT;
 
-void options_say(const char *fmt, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    berr_drop(TRITONSERVER_LogMessage(TRITONSERVER_LOG_INFO, __FILE__, __LINE__, text));
-}
-
-/* Adds the parameter's name to an error. */
 static TRITONSERVER_Error *name_parameter(TRITONSERVER_Error *err, const char *model,
                                           const char *parameter)
 {
-    if (!err)
-        return NULL;
-    TRITONSERVER_Error *named =
-        berr_new(TRITONSERVER_ErrorCode(err), "model '%s', parameter '%s': %s", model, parameter,
-                 TRITONSERVER_ErrorMessage(err));
-    berr_drop(err);
-    return named;
+    return berr_about(err, "model '%s', parameter '%s'", model, parameter);
 }
 
 /* ret_given: true if the parameter is set; may be NULL. */
@@ -87,7 +69,7 @@ static TRITONSERVER_Error *pytorch_options_read_threads(const char *model, yyjso
     if (err || count <= 0)
         return err;
     if (!pytorch_options_set(threads, (int)count))
-        options_say(
+        blog_info(
             "model '%s': %s %lld has no effect, since it counts for all models and was settled "
             "before",
             model, threads->parameter, (long long)count);
@@ -101,7 +83,7 @@ static TRITONSERVER_Error *read_without_cudnn(const char *model, yyjson_val *con
     TRITONSERVER_Error *err =
         pytorch_options_read_bool(model, config, "DISABLE_CUDNN", &value, &given);
     if (!err && given && libtorch_gpu_absence())
-        options_say("model '%s': DISABLE_CUDNN has no effect, since models run on CPU", model);
+        blog_info("model '%s': DISABLE_CUDNN has no effect, since models run on CPU", model);
     else if (!err && value)
         libtorch_without_cudnn();
     return err;
@@ -114,9 +96,9 @@ static TRITONSERVER_Error *read_empties_cache(const char *model, yyjson_val *con
     TRITONSERVER_Error *err =
         pytorch_options_read_bool(model, config, "ENABLE_CACHE_CLEANING", &value, &given);
     if (!err && given && (libtorch_gpu_absence() || !libtorch_empty_cache()))
-        options_say("model '%s': ENABLE_CACHE_CLEANING has no effect, since %s", model,
-                    libtorch_gpu_absence() ? "models run on CPU"
-                                           : "this version of PyTorch cannot be asked to");
+        blog_info("model '%s': ENABLE_CACHE_CLEANING has no effect, since %s", model,
+                  libtorch_gpu_absence() ? "models run on CPU"
+                                         : "this version of PyTorch cannot be asked to");
     *ret_empties = value && !libtorch_gpu_absence();
     return err;
 }
@@ -127,9 +109,9 @@ static TRITONSERVER_Error *read_without_effect(const char *model, yyjson_val *co
     TRITONSERVER_Error *err =
         pytorch_options_read_bool(model, config, "ENABLE_NVFUSER", &value, &given);
     if (!err && given)
-        options_say("model '%s': ENABLE_NVFUSER has no effect, since PyTorch has no such "
-                    "fuser any more",
-                    model);
+        blog_info("model '%s': ENABLE_NVFUSER has no effect, since PyTorch has no such "
+                  "fuser any more",
+                  model);
     return err;
 }
 

@@ -11,9 +11,6 @@ struct options {
     bool shares_weights; /* ENABLE_WEIGHT_SHARING: all instances share one copy of the file */
 };
 
-/* options_say - write a line to the log; printf format. */
-void options_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
 /* options_begin - set the defaults of the process: as many threads as it may use processors. */
 void options_begin(void);
 

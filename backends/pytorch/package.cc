@@ -9,8 +9,6 @@
 namespace
 {
 
-enum { MAX_DEPTH = 64, MAX_TENSORS = 65536 };
-
 struct json_free {
     void operator()(yyjson_doc *doc) const
     {
@@ -35,7 +33,7 @@ void append_names(yyjson_val *spec, const std::string &name, std::vector<std::st
     yyjson_val *children = yyjson_obj_get(spec, "children_spec");
     yyjson_val *type = yyjson_obj_get(spec, "type");
     const std::string kind = yyjson_is_str(type) ? yyjson_get_str(type) : "";
-    if (depth > MAX_DEPTH || names.size() > MAX_TENSORS)
+    if (depth > TREE_MOST_DEPTH || names.size() > TREE_MOST_VALUES)
         throw std::runtime_error("the package's call specification is too large");
     if (yyjson_is_null(type)) {
         names.push_back(name);

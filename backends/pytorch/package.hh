@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+/* Limits of trees of tensors: of those that a package describes, and of results. */
+enum { TREE_MOST_DEPTH = 64, TREE_MOST_VALUES = 65536 };
+
 /* A package of AOTInductor: a model that was compiled to a library. C++ for libtorch.cc alone;
  * what fails is an exception. */
 class package

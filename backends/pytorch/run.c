@@ -58,6 +58,17 @@ static TRITONSERVER_Error *put_on_gpu(struct state *state, const struct binput *
     return NULL;
 }
 
+static TRITONSERVER_Error *give_number(struct state *state, size_t index)
+{
+    const struct model_input *of = &state->model->inputs[index];
+    const void *value;
+    uint64_t size;
+    TRITONSERVER_Error *err = binput_value(state->run, &state->inputs[index], &value, &size);
+    return err ? err
+               : libtorch_call_tensor(state->instance->call, of->argument, of->name, of->datatype,
+                                      NULL, 0, false, value);
+}
+
 static TRITONSERVER_Error *pytorch_run_give_input(struct state *state, size_t index)
 {
     const struct model_input *of = &state->model->inputs[index];
@@ -66,8 +77,9 @@ static TRITONSERVER_Error *pytorch_run_give_input(struct state *state, size_t in
     const void *data = NULL;
     if (of->datatype == TRITONSERVER_TYPE_BYTES)
         return texts_give(state->run, input, state->instance->call, of->argument);
-    bool on_gpu =
-        state->instance->cuda && state->model->arguments[of->argument].kind != LIBTORCH_NUMBER;
+    if (state->model->arguments[of->argument].kind == LIBTORCH_NUMBER)
+        return give_number(state, index);
+    bool on_gpu = state->instance->cuda != NULL;
     TRITONSERVER_Error *err =
         on_gpu ? put_on_gpu(state, input, &data)
                : binput_data(state->run, input, TRITONSERVER_DataTypeByteSize(of->datatype),
@@ -163,7 +175,7 @@ static TRITONSERVER_Error *pytorch_run_write_all(const struct state *state)
     struct brun *run = state->run;
     struct libtorch_call *call = state->instance->call;
     bool *everybody = scratch_array(&run->place->scratch, run->count, sizeof *everybody);
-    TRITONSERVER_Error *err = everybody ? NULL : berr_no_memory();
+    TRITONSERVER_Error *err = everybody ? libtorch_call_check_names(call) : berr_no_memory();
     if (everybody)
         memset(everybody, true, run->count);
     for (size_t i = 0; i < libtorch_call_count(call) && !err; i++) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../common/bentry.h"
+#include "../common/blog.h"
 #include "runtime.h"
 
 /* Whole outputs are copied. */
@@ -16,7 +17,7 @@ TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runt
     TRITONSERVER_Error *err = runtime_new(backend, &runtime);
     if (err)
         return err;
-    runtime_say(TRITONSERVER_LOG_INFO, "the backend 'tensorflow' runs TensorFlow %s", TF_Version());
+    blog_info("the backend 'tensorflow' runs TensorFlow %s", TF_Version());
     *ret_runtime = runtime;
     return NULL;
 }

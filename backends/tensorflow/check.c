@@ -1,6 +1,5 @@
 #include "check.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "../common/bcomplete.h"
@@ -22,14 +21,12 @@ struct claim {
 static TRITONSERVER_Error *tensorflow_check_no_such_tensor(const struct model_list *list,
                                                            const struct claim *claim)
 {
-    char text[TEXT_SIZE] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < list->count && used < TEXT_SIZE; i++)
-        used += (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%s", i ? ", " : "",
-                                 list->tensors[i].name);
+    struct berr_names names = {0};
+    for (size_t i = 0; i < list->count; i++)
+        berr_names_add(&names, list->tensors[i].name);
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "unexpected inference %s '%s', allowed %ss are: %s", claim->kind, claim->name,
-                    claim->kind, text);
+                    claim->kind, names.text);
 }
 
 static TRITONSERVER_Error *read_claim(const struct model *model, const char *kind,
@@ -217,6 +214,7 @@ TRITONSERVER_Error *check_config(struct model *model)
     size_t given = yyjson_arr_size(inputs) + yyjson_arr_size(controls) + yyjson_arr_size(states) +
                    batch_parts_computed(model);
     TRITONSERVER_Error *err = batch_parts_read(model);
+    bconfig_warn_optional(model->config, model->name, "tensorflow");
     if (!err)
         err = check_each(model, controls, tensorflow_check_control);
     if (!err)

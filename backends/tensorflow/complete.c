@@ -5,6 +5,7 @@
 #include "../common/bcomplete.h"
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "../common/blog.h"
 #include "batch_parts.h"
 
 /* Whether the dims in a configuration's entries omit a batch dimension. An entry without dims
@@ -87,11 +88,10 @@ static TRITONSERVER_Error *tensorflow_complete_put_batching(const struct model *
         return err;
     *ret_batches = bcomplete_batching(doc, root, given, usual) > 0;
     if (given == 0)
-        runtime_say(TRITONSERVER_LOG_WARN,
-                    "autofilled max_batch_size to %lld for model '%s' since batching is supported "
-                    "but no max_batch_size is specified in model configuration. Must specify "
-                    "max_batch_size to utilize autofill with a larger max batch size",
-                    (long long)usual, model->name);
+        blog_warn("autofilled max_batch_size to %lld for model '%s' since batching is supported "
+                  "but no max_batch_size is specified in model configuration. Must specify "
+                  "max_batch_size to utilize autofill with a larger max batch size",
+                  (long long)usual, model->name);
     return NULL;
 }
 

@@ -91,8 +91,9 @@ TRITONSERVER_Error *gpus_check(const char *model, int32_t gpu, const struct wire
     if (count == 0)
         return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
                         "unable to load model '%s': TensorFlow %s has CUDA and sees no GPU; its "
-                        "lines on the server's standard error say why. Use KIND_CPU or KIND_MODEL "
-                        "until it does",
+                        "lines on the server's standard error say why. Use KIND_CPU or KIND_MODEL, "
+                        "or start the server again once there is one: TensorFlow looks for GPUs "
+                        "once in a process",
                         model, TF_Version());
     return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
                     "unable to load model '%s': GPU %d is not among the %d that TensorFlow sees; "

@@ -76,7 +76,8 @@ enum { /* an entry of a map */
        /* TensorShapeProto, and its dimensions */
        SHAPE_DIM = 2,
        SHAPE_UNKNOWN = 3,
-       DIM_SIZE = 1
+       DIM_SIZE = 1,
+       DIM_NAME = 2
 };
 
 /* message_part - the last field of this number, which counts where one is there twice; empty if
@@ -86,3 +87,9 @@ struct wire message_part(struct wire message, uint32_t number);
 /* message_entry - the value of a map's key; empty if there is none.
  * map  the number of the map's field */
 struct wire message_entry(struct wire message, uint32_t map, const char *key);
+
+/* message_is_saved, message_is_asset - true if the bytes are a whole SavedModel or AssetFileDef:
+ * each message that is read here can be read to its end, and its texts are UTF-8. The graphs of
+ * operations are left to TensorFlow. */
+bool message_is_saved(struct wire message);
+bool message_is_asset(struct wire message);

@@ -92,6 +92,8 @@ static TRITONSERVER_Error *tensorflow_model_load(struct model *model)
     if (!err)
         err = tensorflow_model_read_config(model);
     if (!err)
+        options_tell(model->name, model->config, &model->options);
+    if (!err)
         err = tensorflow_model_find_file(model);
     if (!err)
         err = load_libraries(model);

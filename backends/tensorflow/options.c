@@ -4,6 +4,7 @@
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "../common/blog.h"
 #include "messages.h"
 
 enum { ON_CALLER = -1, JIT_OFF = -1, JIT_MOST = 2, SWITCHED_ON = 1, ONE_ITERATION = 1 };
@@ -20,11 +21,18 @@ struct accelerators {
 };
 
 struct threads {
-    int64_t intra, inter; /* 0 = not said */
+    int64_t intra, inter; /* 0 = not said, or as many as processors */
+    bool spread;          /* inter is 0 because the configuration says so */
     bool own;             /* of a session */
 };
 
 typedef TRITONSERVER_Error *parse_fn(const char *text, int64_t *ret_value);
+
+static TRITONSERVER_Error *about_parameter(TRITONSERVER_Error *err, const char *model,
+                                           const char *parameter)
+{
+    return berr_about(err, "model '%s', parameter '%s'", model, parameter);
+}
 
 static TRITONSERVER_Error *tensorflow_options_read_number(const char *model, yyjson_val *config,
                                                           const char *parameter, parse_fn *parse,
@@ -39,27 +47,25 @@ static TRITONSERVER_Error *tensorflow_options_read_number(const char *model, yyj
         *ret_value = value;
         return NULL;
     }
-    TRITONSERVER_Error *named =
-        err ? berr_new(TRITONSERVER_ERROR_INVALID_ARG, "model '%s', parameter '%s': %s", model,
-                       parameter, TRITONSERVER_ErrorMessage(err))
-            : berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                       "parameter '%s' must be %s number for TensorFlow model '%s'", parameter,
-                       least ? "positive" : "non-negative", model);
-    berr_drop(err);
-    return named;
+    return err ? about_parameter(err, model, parameter)
+               : berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                          "parameter '%s' must be %s number for TensorFlow model '%s'", parameter,
+                          least ? "positive" : "non-negative", model);
 }
 
 static TRITONSERVER_Error *tensorflow_options_read_threads(const char *model, yyjson_val *config,
                                                            struct threads *threads)
 {
-    const char *text = bconfig_parameter(config, "TF_USE_PER_SESSION_THREADS");
+    static const char own[] = "TF_USE_PER_SESSION_THREADS", inter[] = "TF_NUM_INTER_THREADS";
+    const char *text = bconfig_parameter(config, own);
     TRITONSERVER_Error *err = tensorflow_options_read_number(
         model, config, "TF_NUM_INTRA_THREADS", bconfig_parse_threads, 0, &threads->intra);
     if (!err)
-        err = tensorflow_options_read_number(model, config, "TF_NUM_INTER_THREADS",
-                                             bconfig_parse_threads, INT32_MIN, &threads->inter);
+        err = tensorflow_options_read_number(model, config, inter, bconfig_parse_threads, INT32_MIN,
+                                             &threads->inter);
+    threads->spread = !threads->inter && bconfig_parameter(config, inter);
     if (!err && text && strcasecmp(text, "yes") != 0 && strcasecmp(text, "no") != 0)
-        err = bconfig_parse_bool(text, &threads->own);
+        err = about_parameter(bconfig_parse_bool(text, &threads->own), model, own);
     else if (text)
         threads->own = strcasecmp(text, "yes") == 0;
     return err;
@@ -72,7 +78,8 @@ static void put_threads(const struct runtime *runtime, const struct threads *thr
      * may not use, and would hand each operation to another thread while the instance's thread
      * waits: several times the CPU of a small model (docs/internals/tensorflow.md). */
     wire_put_number(session, INTRA_THREADS, threads->intra ? threads->intra : runtime->processors);
-    wire_put_number(session, INTER_THREADS, threads->inter ? threads->inter : ON_CALLER);
+    int64_t usual = threads->spread ? runtime->processors : ON_CALLER;
+    wire_put_number(session, INTER_THREADS, threads->inter ? threads->inter : usual);
     wire_put_number(session, OWN_THREADS, threads->own);
 }
 
@@ -202,22 +209,18 @@ static int32_t place_of_first(yyjson_val *config)
                                                                            : OPTIONS_ON_CPU;
 }
 
-/* Instances on the CPU ignore what is for GPUs. */
-static void warn_of_accelerators(const char *model, yyjson_val *config,
-                                 const struct accelerators *accelerators)
+void options_tell(const char *model, yyjson_val *config, const struct options *options)
 {
     bool elsewhere = has_kind(config, "KIND_GPU") || has_kind(config, "KIND_MODEL");
     bool on_cpu = !elsewhere || has_kind(config, "KIND_CPU");
-    if (on_cpu && (accelerators->wants_tensorrt || accelerators->mixed_precision))
-        runtime_say(TRITONSERVER_LOG_WARN,
-                    "model '%s': GPU Execution Accelerator will be ignored for model instance on "
-                    "CPU",
-                    model);
-    if (has_kind(config, "KIND_GPU") && accelerators->gpu_io)
-        runtime_say(TRITONSERVER_LOG_WARN,
-                    "model '%s': 'gpu_io' changes nothing: inputs and outputs of TensorFlow are in "
-                    "the memory of the host",
-                    model);
+    if (on_cpu && (options->wants_tensorrt || options->mixed_precision))
+        blog_warn("model '%s': GPU Execution Accelerator will be ignored for model instance on "
+                  "CPU",
+                  model);
+    if (has_kind(config, "KIND_GPU") && options->gpu_io)
+        blog_warn("model '%s': 'gpu_io' changes nothing: inputs and outputs of TensorFlow are in "
+                  "the memory of the host",
+                  model);
 }
 
 static void put_parameter(struct wire_out *out, const char *name, uint32_t kind, int64_t number,
@@ -350,8 +353,9 @@ TRITONSERVER_Error *options_read(const struct runtime *runtime, const char *mode
         err = read_accelerators(model, config, &accelerators);
     if (err)
         return err;
-    warn_of_accelerators(model, config, &accelerators);
     options.wants_tensorrt = accelerators.wants_tensorrt;
+    options.mixed_precision = accelerators.mixed_precision;
+    options.gpu_io = accelerators.gpu_io;
     put_sessions(runtime, &threads, &accelerators, config, &options);
     if (options.on_cpu.failed || options.on_devices.failed) {
         options_free(&options);

@@ -16,7 +16,8 @@ struct options {
     const char *init_ops;  /* the file with the initial operations; NULL = none */
     int64_t share_count;   /* how many instances share a session */
     int32_t place;         /* of the first instance */
-    bool wants_tensorrt;   /* of instances that are not on the CPU */
+    /* of instances that are not on the CPU */
+    bool wants_tensorrt, mixed_precision, gpu_io;
     struct wire_out on_cpu, on_devices; /* ConfigProtos of sessions, on the CPU and elsewhere */
 };
 
@@ -26,6 +27,10 @@ struct options {
  * errors       INVALID_ARG naming the model and the setting */
 TRITONSERVER_Error *options_read(const struct runtime *runtime, const char *model,
                                  yyjson_val *config, struct options *ret_options);
+
+/* options_tell - log what of the accelerators has no effect: on the CPU they have none.
+ * config  that of the options */
+void options_tell(const char *model, yyjson_val *config, const struct options *options);
 
 /* options_free - free what options hold; zeros are allowed. */
 void options_free(struct options *options);

@@ -62,6 +62,16 @@ static size_t input_rank(const struct state *state, size_t index, size_t rank, c
     return scalar ? 0 : rank;
 }
 
+/* memory: of the run's keep, which has it back when TensorFlow no longer needs it */
+static TRITONSERVER_Error *give_kept(struct state *state, size_t index, const int64_t *shape,
+                                     size_t rank, void *memory, uint64_t size)
+{
+    TF_DataType type = runtime_type(state->model->inputs.tensors[index].datatype);
+    state->given[index] =
+        TF_NewTensor(type, shape, (int)rank, memory, size, keep_give, state->keep);
+    return state->given[index] ? NULL : berr_no_memory();
+}
+
 /* Makes a copy, because TensorFlow may keep an input in a variable for longer than the request's
  * memory exists. */
 static TRITONSERVER_Error *tensorflow_run_give_input(struct state *state, size_t index)
@@ -72,17 +82,15 @@ static TRITONSERVER_Error *tensorflow_run_give_input(struct state *state, size_t
     if (input->datatype == TRITONSERVER_TYPE_BYTES)
         return texts_give(state->run, input, &state->given[index]);
     size_t rank = binput_shape(state->run, input, state->run->rows, shape);
-    if (!brun_bytes(input->datatype, shape, rank, &size))
-        return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
-                        input->name);
+    TRITONSERVER_Error *err = binput_size(state->run, input, state->run->rows, &size);
+    if (err)
+        return err;
     void *memory = keep_take(state->keep, size);
     if (!memory)
         return berr_no_memory();
     binput_copy(state->run, input, memory, size);
     rank = input_rank(state, index, rank, shape);
-    state->given[index] = TF_NewTensor(runtime_type(input->datatype), shape, (int)rank, memory,
-                                       size, keep_give, state->keep);
-    return state->given[index] ? NULL : berr_no_memory();
+    return give_kept(state, index, shape, rank, memory, size);
 }
 
 static TRITONSERVER_Error *compute_input(struct state *state, size_t index)
@@ -101,9 +109,7 @@ static TRITONSERVER_Error *compute_input(struct state *state, size_t index)
         return berr_no_memory();
     bcomputed_fill(state->run, source, tensor->computed, tensor->datatype, memory,
                    size / sizeof(int32_t));
-    state->given[index] =
-        TF_NewTensor(tensor->type, shape, (int)rank, memory, size, keep_give, state->keep);
-    return state->given[index] ? NULL : berr_no_memory();
+    return give_kept(state, index, shape, rank, memory, size);
 }
 
 static void choose_outputs(struct state *state)

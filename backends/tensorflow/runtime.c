@@ -1,7 +1,6 @@
 #include "runtime.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "../common/bconfig.h"
@@ -63,42 +62,42 @@ bool runtime_has_operation(TF_Graph *graph, const char *name)
     return found;
 }
 
-void runtime_say(TRITONSERVER_LogLevel level, const char *fmt, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    berr_drop(TRITONSERVER_LogMessage(level, __FILE__, __LINE__, text));
-}
-
 static TRITONSERVER_Error *parse_fraction(const char *text, double *ret_value)
 {
     char *end;
     double value = strtod(text, &end);
-    if (end == text || *end || !(value >= 0))
+    if (end == text || *end || !(value >= 0) || !isfinite(value))
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                        "expected the setting 'gpu-memory-fraction' to be a number from 0 on, got "
-                        "'%s'",
-                        text);
+                        "expected a finite number from 0 on, got '%s'", text);
     *ret_value = value;
     return NULL;
+}
+
+static const char *text_of_setting(yyjson_val *cmdline, const char *name)
+{
+    return yyjson_get_str(yyjson_obj_get(cmdline, name));
+}
+
+static TRITONSERVER_Error *about_setting(TRITONSERVER_Error *err, const char *name)
+{
+    return berr_about(err, "backend 'tensorflow', setting '%s'", name);
 }
 
 static TRITONSERVER_Error *tensorflow_runtime_read_settings(yyjson_val *cmdline,
                                                             struct runtime *runtime)
 {
+    static const char rows[] = "default-max-batch-size", soft[] = "allow-soft-placement",
+                      fraction[] = "gpu-memory-fraction";
     TRITONSERVER_Error *err = NULL;
-    const char *rows = yyjson_get_str(yyjson_obj_get(cmdline, "default-max-batch-size"));
-    const char *soft = yyjson_get_str(yyjson_obj_get(cmdline, "allow-soft-placement"));
-    const char *fraction = yyjson_get_str(yyjson_obj_get(cmdline, "gpu-memory-fraction"));
-    if (rows)
-        err = bconfig_parse_int(rows, &runtime->default_max_batch_size);
-    if (!err && soft)
-        err = bconfig_parse_bool(soft, &runtime->soft_placement);
-    if (!err && fraction)
-        err = parse_fraction(fraction, &runtime->gpu_memory_fraction);
+    const char *text = text_of_setting(cmdline, rows);
+    if (text)
+        err = about_setting(bconfig_parse_int(text, &runtime->default_max_batch_size), rows);
+    text = text_of_setting(cmdline, soft);
+    if (!err && text)
+        err = about_setting(bconfig_parse_bool(text, &runtime->soft_placement), soft);
+    text = text_of_setting(cmdline, fraction);
+    if (!err && text)
+        err = about_setting(parse_fraction(text, &runtime->gpu_memory_fraction), fraction);
     return err;
 }
 

@@ -31,10 +31,6 @@ TRITONSERVER_Error *runtime_err(TF_Status *status, const char *doing, const char
  * graph  any */
 bool runtime_has_operation(TF_Graph *graph, const char *name);
 
-/* runtime_say - log a formatted text. */
-void runtime_say(TRITONSERVER_LogLevel level, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
 /* runtime_datatype - the data type for a type of TensorFlow, including references to variables.
  * returns  TRITONSERVER_TYPE_INVALID if there is none */
 TRITONSERVER_DataType runtime_datatype(TF_DataType type);

@@ -39,6 +39,14 @@ static bool is_tagged(struct wire meta, const char *tag)
     return found;
 }
 
+static TRITONSERVER_Error *saved_malformed(const struct model *model)
+{
+    return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                    "unable to load model '%s': '%s/saved_model.pb' is malformed: it breaks off, "
+                    "has text that is not UTF-8, or is no SavedModel",
+                    model->name, model->path);
+}
+
 static TRITONSERVER_Error *find_graph(struct saved *saved, struct wire all)
 {
     const struct model *model = saved->model;
@@ -50,9 +58,8 @@ static TRITONSERVER_Error *find_graph(struct saved *saved, struct wire all)
         }
     }
     return berr_new(TRITONSERVER_ERROR_INTERNAL,
-                    "tensorflow error in loading model '%s': %s with the tag '%s' in '%s'",
-                    model->name, all.broken ? "the file is malformed: no graph" : "no graph",
-                    model->options.tag, model->path);
+                    "tensorflow error in loading model '%s': no graph with the tag '%s' in '%s'",
+                    model->name, model->options.tag, model->path);
 }
 
 /* Feeds a tensor with the path FOLDER/FILE in the model. */
@@ -95,6 +102,11 @@ static TRITONSERVER_Error *feed_asset(struct saved *saved, struct wire asset)
                      message_part(asset, ASSET_FILE));
 }
 
+static TRITONSERVER_Error *feed_old_asset(struct saved *saved, struct wire asset)
+{
+    return message_is_asset(asset) ? feed_asset(saved, asset) : saved_malformed(saved->model);
+}
+
 /* Files made by TensorFlow 1 list their assets in a collection. */
 static TRITONSERVER_Error *feed_assets(struct saved *saved)
 {
@@ -108,7 +120,7 @@ static TRITONSERVER_Error *feed_assets(struct saved *saved)
             err = feed_asset(saved, field.content);
     while (!err && saved->count == 0 && wire_next(&old, &field))
         if (field.number == LIST_VALUE)
-            err = feed_asset(saved, message_part(field.content, ANY_VALUE));
+            err = feed_old_asset(saved, message_part(field.content, ANY_VALUE));
     return err;
 }
 
@@ -136,12 +148,15 @@ static TRITONSERVER_Error *run_named(const struct saved *saved, struct wire name
     return err ? err : failed;
 }
 
-/* A model without a file of variables has none to restore. */
+/* A model without a file of variables has none to restore, and neither has one whose graph does not
+ * say how. */
 static TRITONSERVER_Error *restore_variables(struct saved *saved)
 {
     static const char files[] = "variables";
     struct wire saver = message_part(saved->meta, META_SAVER);
     char *index = NULL;
+    if (!saver.at)
+        return NULL;
     if (asprintf(&index, "%s/variables/variables.index", saved->model->path) < 0)
         return berr_no_memory();
     bool there = access(index, F_OK) == 0;
@@ -158,23 +173,53 @@ static TRITONSERVER_Error *restore_variables(struct saved *saved)
     return err;
 }
 
+/* Finds the name in a collection, which has to have just one. */
+static TRITONSERVER_Error *find_only(const struct model *model, struct wire collection,
+                                     struct wire *ret_name)
+{
+    struct wire nodes = message_part(collection, COLLECTION_NODES);
+    struct wire_field field;
+    size_t count = 0;
+    while (wire_next(&nodes, &field)) {
+        if (field.number != LIST_VALUE)
+            continue;
+        *ret_name = field.content;
+        count++;
+    }
+    if (count == 1)
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                    "unable to load model '%s', expected exactly one operation that prepares it, "
+                    "found %zu in '%s/saved_model.pb'",
+                    model->name, count, model->path);
+}
+
 static TRITONSERVER_Error *initialize(const struct saved *saved)
 {
     static const char *const collections[] = {"saved_model_main_op", "legacy_init_op"};
     struct wire of = message_entry(saved->meta, META_SIGNATURES, init_name);
-    struct wire name = message_part(message_entry(of, SIGNATURE_OUTPUTS, init_name), TENSOR_NAME);
-    for (size_t i = 0; i < sizeof collections / sizeof *collections && !wire_size(name); i++) {
-        of = message_part(message_entry(saved->meta, META_COLLECTIONS, collections[i]),
-                          COLLECTION_NODES);
-        name = message_part(of, LIST_VALUE);
+    struct wire output = message_entry(of, SIGNATURE_OUTPUTS, init_name);
+    struct wire name = message_part(output, TENSOR_NAME);
+    TRITONSERVER_Error *err = NULL;
+    if (of.at && !output.at)
+        err = berr_new(TRITONSERVER_ERROR_INTERNAL,
+                       "unable to load model '%s', the signature '%s' has no output of that name",
+                       saved->model->name, init_name);
+    for (size_t i = 0; i < sizeof collections / sizeof *collections && !of.at; i++) {
+        of = message_entry(saved->meta, META_COLLECTIONS, collections[i]);
+        if (of.at)
+            err = find_only(saved->model, of, &name);
     }
+    if (err)
+        return err;
     return wire_size(name) ? run_named(saved, name) : NULL;
 }
 
 static TRITONSERVER_Error *open_read(struct saved *saved, const TF_SessionOptions *options,
                                      struct wire all)
 {
-    TRITONSERVER_Error *err = find_graph(saved, all);
+    TRITONSERVER_Error *err =
+        message_is_saved(all) ? find_graph(saved, all) : saved_malformed(saved->model);
     if (err)
         return err;
     struct wire graph = message_part(saved->meta, META_GRAPH);

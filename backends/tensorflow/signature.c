@@ -1,14 +1,12 @@
 #include "signature.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../common/berr.h"
+#include "../common/blog.h"
 #include "batch_parts.h"
 #include "messages.h"
-
-enum { NAMES_SIZE = 1024 };
 
 static bool is_for_loading(struct wire key)
 {
@@ -41,9 +39,8 @@ static bool choose_signature(const struct model *model, const TF_Buffer *meta,
     }
     if (model->options.signature || !other.at)
         return false;
-    runtime_say(TRITONSERVER_LOG_WARN,
-                "model '%s': unable to find serving signature '%s', using signature '%.*s'",
-                model->name, wanted, (int)(other.end - other.at), (const char *)other.at);
+    blog_warn("model '%s': unable to find serving signature '%s', using signature '%.*s'",
+              model->name, wanted, (int)(other.end - other.at), (const char *)other.at);
     *ret_signature = other_value;
     return true;
 }
@@ -152,16 +149,15 @@ static bool can_be(TF_Operation *operation, bool input)
 static TRITONSERVER_Error *tensorflow_signature_no_such_tensor(const struct session *session,
                                                                bool input, const char *name)
 {
-    char text[NAMES_SIZE] = "";
-    size_t used = 0, position = 0;
+    struct berr_names names = {0};
+    size_t position = 0;
     TF_Operation *operation;
-    while (used < sizeof text && (operation = TF_GraphNextOperation(session->graph, &position)))
+    while (!names.cut && (operation = TF_GraphNextOperation(session->graph, &position)))
         if (can_be(operation, input))
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used ? ", " : "",
-                                     TF_OperationName(operation));
+            berr_names_add(&names, TF_OperationName(operation));
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "unexpected inference %s '%s', allowed %ss are: %s", input ? "input" : "output",
-                    name, input ? "input" : "output", text);
+                    name, input ? "input" : "output", names.text);
 }
 
 static bool is_scalar(const struct session *session, TF_Output at)

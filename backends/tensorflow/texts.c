@@ -73,7 +73,11 @@ TF_Tensor *texts_one(const char *text)
 TRITONSERVER_Error *texts_give(struct brun *run, const struct binput *input, TF_Tensor **ret_tensor)
 {
     int64_t shape[BRUN_MAX_DIMS];
+    uint64_t fixed; /* none: whether there can be such a shape is asked */
     size_t rank = binput_shape(run, input, run->rows, shape);
+    TRITONSERVER_Error *err = binput_size(run, input, run->rows, &fixed);
+    if (err)
+        return err;
     size_t count = count_of(shape, rank);
     TF_TString *strings = count < SIZE_MAX ? calloc(count + 1, sizeof *strings) : NULL;
     TF_TString *at = strings;

@@ -1,6 +1,5 @@
 #include "check.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "../common/bconfig.h"
@@ -27,15 +26,13 @@ size_t check_find(const struct trt_tensor *tensors, size_t count, const char *na
 
 static TRITONSERVER_Error *unknown_name(const struct check *c, const char *kind, const char *name)
 {
-    char text[TEXT_SIZE] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < c->count && used < TEXT_SIZE; i++)
+    struct berr_names names = {0};
+    for (size_t i = 0; i < c->count; i++)
         if (c->tensors[i].is_input == (strcmp(kind, "input") == 0))
-            used += (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%s", used ? ", " : "",
-                                     c->tensors[i].name);
+            berr_names_add(&names, c->tensors[i].name);
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "unexpected inference %s '%s', allowed %ss are: %s", kind, name ? name : "",
-                    kind, text);
+                    kind, names.text);
 }
 
 static TRITONSERVER_Error *tensorrt_check_datatype(const struct check *c, const char *kind,

@@ -8,6 +8,7 @@
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "../common/blog.h"
 
 /* What the reference's backend knows, and what it is here whatever is asked for. */
 static const struct {
@@ -21,10 +22,7 @@ static const struct {
 static void warn_of(const char *whose, const char *name, const char *as_here, const char *given,
                     const char *why)
 {
-    char text[512];
-    snprintf(text, sizeof text, "%s: '%s' is %s here, not %s: %s", whose, name, as_here, given,
-             why);
-    berr_drop(TRITONSERVER_LogMessage(TRITONSERVER_LOG_WARN, __FILE__, __LINE__, text));
+    blog_warn("%s: '%s' is %s here, not %s: %s", whose, name, as_here, given, why);
 }
 
 static void warn_of_fixed(const char *whose, yyjson_val *among,

@@ -21,11 +21,13 @@ import subprocess
 import sys
 import time
 import wave
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import tritonclient.grpc as grpcclient
 from scipy.signal import resample_poly
+from tritonclient.utils import InferenceServerException
 
 RATE, PIECE, BEFORE = 16000, 512, 64
 BEGINS, ENDS, PAUSE = 0.5, 0.35, 20  # likely enough to begin, unlikely enough to end, for so many pieces
@@ -37,11 +39,22 @@ SCRIPT = [(1.2, "", "Good morning, can you hear me?"), (1.5, "tone", "That was a
 
 def read_wav(file: Path) -> np.ndarray:
     """One channel at 16 kHz, from -1 to 1."""
-    with wave.open(str(file)) as sound:
-        if sound.getsampwidth() != 2:
-            sys.exit(f"{file}: a sample has {8 * sound.getsampwidth()} bits; expected PCM with 16")
-        samples = np.frombuffer(sound.readframes(sound.getnframes()), "<i2").reshape(-1, sound.getnchannels()).mean(axis=1)
-        return resample_poly(samples, RATE, sound.getframerate()).astype(np.float32) / 32768
+    try:
+        with wave.open(str(file)) as sound:
+            width, channels, rate, frames = sound.getsampwidth(), sound.getnchannels(), sound.getframerate(), sound.readframes(sound.getnframes())
+            if not rate:
+                raise wave.Error("its rate is 0")
+    except OSError as error:
+        sys.exit(f"{file}: {error.strerror}")
+    except (wave.Error, EOFError) as error:
+        sys.exit(f"{file}: no WAV file with PCM samples: {str(error) or 'it ends too early'}; expected PCM with 16 bits")
+    if width != 2:
+        sys.exit(f"{file}: a sample has {8 * width} bits; expected PCM with 16")
+    samples = np.frombuffer(frames, "<i2", count=len(frames) // (2 * channels) * channels).reshape(-1, channels).mean(axis=1)
+    made = resample_poly(samples, RATE, rate).astype(np.float32) / 32768 if len(samples) else samples
+    if len(made) < PIECE:
+        sys.exit(f"{file}: {len(made)} samples at {RATE} Hz; expected at least {PIECE}, {1000 * PIECE // RATE} ms")
+    return made
 
 
 def write_wav(file: Path, samples: np.ndarray) -> None:
@@ -88,10 +101,11 @@ def listen(server: str, sound: np.ndarray, fast: bool):
         for at in range(count):
             piece = padded[None, at * PIECE : (at + 1) * PIECE + BEFORE]
             inputs = [tensor("input", piece, "FP32"), tensor("sr", np.array([RATE], np.int64), "INT64")]
-            client.async_stream_infer("speech", inputs, sequence_id=number, sequence_start=at == 0, sequence_end=at == count - 1)
+            with suppress(InferenceServerException):  # the stream has ended: the reason is among the answers
+                client.async_stream_infer("speech", inputs, sequence_id=number, sequence_start=at == 0, sequence_end=at == count - 1)
             answer = answers.get()
             if isinstance(answer, Exception):
-                sys.exit(f"the server answers: {answer}")
+                sys.exit(f"the server at {server}: {answer}")
             yield float(answer.as_numpy("output").item())
             if not fast:
                 time.sleep(PIECE / RATE)

@@ -11,7 +11,7 @@ TRITONSERVER_ResponseAllocatorNew(TRITONSERVER_ResponseAllocator **allocator,
                                   TRITONSERVER_ResponseAllocatorStartFn_t start_fn)
 {
     if (!alloc_fn || !release_fn)
-        return handle_null(alloc_fn ? "release_fn" : "alloc_fn");
+        return HANDLE_NULL(alloc_fn ? "release_fn" : "alloc_fn");
     *allocator = (TRITONSERVER_ResponseAllocator *)allocator_new(alloc_fn, release_fn, start_fn);
     return NULL;
 }

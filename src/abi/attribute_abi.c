@@ -27,6 +27,8 @@ TRITONSERVER_Error *TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
 {
     if (!attribute_is(backend_attributes))
         return handle_invalid("TRITONBACKEND_BackendAttribute");
+    if (!device_ids && id_count)
+        return HANDLE_NULL("device_ids");
     return handle_error(attribute_add_wish(attribute_check(backend_attributes),
                                            configured_kind(kind), count, device_ids, id_count));
 }

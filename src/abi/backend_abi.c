@@ -423,6 +423,11 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportBatchStatistics(
     struct stats_compute c =
         compute_times(exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns);
     struct plugin_instance *i = instance_check(instance);
+    if (batch_size > INT32_MAX)
+        return handle_error(err_new(STATUS_INVALID_ARG,
+                                    "model '%s', instance '%s': a batch of %" PRIu64
+                                    " cannot be: max_batch_size is at most %" PRId32,
+                                    i->model->name, i->name, batch_size, INT32_MAX));
     if (i->reports)
         i->reports->batch(i, batch_size, &c);
     else

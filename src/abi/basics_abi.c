@@ -108,7 +108,7 @@ TRITONSERVER_Error *TRITONSERVER_MessageNewFromSerializedJson(TRITONSERVER_Messa
                                                               const char *base, size_t byte_size)
 {
     if (!base)
-        return handle_null("base");
+        return HANDLE_NULL("base");
     struct message *m;
     struct err *e = message_read(base, byte_size, &m);
     if (!e)

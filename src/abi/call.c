@@ -21,9 +21,24 @@ struct draft_request {
     void *respond_userp;
 };
 
-static void abi_call_respond(struct response *r, void *owner)
+/* The submission that this thread is in. What its request is answered with meanwhile, on this
+ * thread, is held back: an error means that it was refused, unless it had been cancelled before. */
+struct submission {
+    const struct draft_request *call;
+    struct submission *outer;
+    struct response *answer;
+    bool released;
+};
+
+static _Thread_local struct submission *submitting;
+
+static struct submission *submission_of(const struct draft_request *c)
 {
-    const struct draft_request *c = owner;
+    return submitting && submitting->call == c ? submitting : NULL;
+}
+
+static void deliver(const struct draft_request *c, struct response *r)
+{
     if (!r->empty) {
         c->respond(response_handle(r), r->flags, c->respond_userp);
         return;
@@ -32,13 +47,30 @@ static void abi_call_respond(struct response *r, void *owner)
     response_free(r);
 }
 
-static void abi_call_released(struct request *r, void *owner)
+static void give_draft_back(const struct draft_request *c)
 {
-    (void)r;
-    const struct draft_request *c = owner;
     draft_returned(c->draft);
     c->release((TRITONSERVER_InferenceRequest *)c->draft, TRITONSERVER_REQUEST_RELEASE_ALL,
                c->release_userp);
+}
+
+static void abi_call_respond(struct response *r, void *owner)
+{
+    struct submission *s = submission_of(owner);
+    if (s && r->error && err_code(r->error) != STATUS_CANCELLED && !s->answer)
+        s->answer = r;
+    else
+        deliver(owner, r);
+}
+
+static void abi_call_released(struct request *r, void *owner)
+{
+    (void)r;
+    struct submission *s = submission_of(owner);
+    if (s)
+        s->released = true;
+    else
+        give_draft_back(owner);
 }
 
 static struct err *abi_call_find(struct serve_table *table, const struct draft *d,
@@ -87,6 +119,35 @@ static struct err *abi_call_make(struct serve_version *v, const struct draft *d,
     return NULL;
 }
 
+/* A request that is refused at once is answered before submit_now returns, even inside an Execute
+ * that keeps its own answers. As in the reference, that is an error of the call, and the draft
+ * stays the caller's; but not where a step of an ensemble was refused. */
+static struct err *abi_call_submit(struct request *r, const struct draft_request *c)
+{
+    struct submission s = {.call = c, .outer = submitting};
+    struct response_batch answers;
+    struct err *e = NULL;
+    request_ref(r); /* c lies in its arena */
+    if (version_of(r)->model)
+        submitting = &s;
+    response_batch_begin(&answers);
+    submit_now(r);
+    response_batch_end(&answers);
+    submitting = s.outer;
+    if (s.answer && s.released) {
+        e = err_copy(s.answer->error);
+        response_free(s.answer);
+        draft_returned(c->draft);
+    } else {
+        if (s.released)
+            give_draft_back(c);
+        if (s.answer)
+            deliver(c, s.answer);
+    }
+    request_unref(r);
+    return e;
+}
+
 struct err *call_start(struct serve_table *table, struct draft *d, struct trace *trace)
 {
     time_ns start = clock_now_ns();
@@ -114,13 +175,7 @@ struct err *call_start(struct serve_table *table, struct draft *d, struct trace 
     draft_sent(d, r);
     if (trace)
         trace_request(r, trace, v->name, v->number);
-    /* A request that is refused at once is answered before this returns, even inside an Execute
-     * that keeps its own answers. */
-    struct response_batch answers;
-    response_batch_begin(&answers);
-    submit_now(r);
-    response_batch_end(&answers);
-    return NULL;
+    return abi_call_submit(r, c);
 }
 
 struct err *call_cancel(struct draft *d)

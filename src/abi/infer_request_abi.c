@@ -23,7 +23,7 @@ TRITONSERVER_InferenceRequestNew(TRITONSERVER_InferenceRequest **inference_reque
 {
     struct server *s = embed_server_of(server);
     if (!s || !model_name)
-        return s ? handle_null("model_name") : handle_invalid("TRITONSERVER_Server");
+        return s ? HANDLE_NULL("model_name") : handle_invalid("TRITONSERVER_Server");
     struct table_view view;
     struct serve_version *v;
     table_view_open(&view, s->table, NULL);
@@ -70,7 +70,7 @@ TRITONSERVER_InferenceRequestSetId(TRITONSERVER_InferenceRequest *inference_requ
     if (!d)
         return handle_invalid(type);
     if (!id)
-        return handle_null("id");
+        return HANDLE_NULL("id");
     draft_set_text(&d->id, id);
     return NULL;
 }
@@ -144,7 +144,7 @@ TRITONSERVER_Error *TRITONSERVER_InferenceRequestSetCorrelationIdString(
     if (!d)
         return handle_invalid(type);
     if (!correlation_id)
-        return handle_null("correlation_id");
+        return HANDLE_NULL("correlation_id");
     if (strlen(correlation_id) > REQUEST_MAX_CORRELATION)
         return handle_error(err_new(STATUS_UNSUPPORTED,
                                     "string correlation ID cannot be longer than %u characters",
@@ -249,7 +249,7 @@ TRITONSERVER_Error *TRITONSERVER_InferenceRequestSetReleaseCallback(
 {
     struct draft *d = draft_of(inference_request);
     if (!d || !request_release_fn)
-        return d ? handle_null("request_release_fn") : handle_invalid(type);
+        return d ? HANDLE_NULL("request_release_fn") : handle_invalid(type);
     d->release = request_release_fn;
     d->release_userp = request_release_userp;
     return NULL;
@@ -263,7 +263,7 @@ TRITONSERVER_Error *TRITONSERVER_InferenceRequestSetResponseCallback(
     struct draft *d = draft_of(inference_request);
     struct allocator *a = allocator_of(response_allocator);
     if (!d || !response_fn)
-        return d ? handle_null("response_fn") : handle_invalid(type);
+        return d ? HANDLE_NULL("response_fn") : handle_invalid(type);
     if (!a)
         return handle_invalid("TRITONSERVER_ResponseAllocator");
     d->allocator = a;
@@ -285,7 +285,7 @@ TRITONSERVER_InferenceRequestSetStringParameter(TRITONSERVER_InferenceRequest *r
 {
     struct draft *d = draft_of(request);
     if (!d || !key || !value)
-        return d ? handle_null(key ? "value" : "key") : handle_invalid(type);
+        return d ? HANDLE_NULL(key ? "value" : "key") : handle_invalid(type);
     param_add_string(&d->params, &d->param_arena, key, strlen(key), value, strlen(value));
     return NULL;
 }
@@ -296,7 +296,7 @@ TRITONSERVER_InferenceRequestSetIntParameter(TRITONSERVER_InferenceRequest *requ
 {
     struct draft *d = draft_of(request);
     if (!d || !key)
-        return d ? handle_null("key") : handle_invalid(type);
+        return d ? HANDLE_NULL("key") : handle_invalid(type);
     infer_request_abi_add_param(d, key, PARAM_INT)->i = value;
     return NULL;
 }
@@ -307,7 +307,7 @@ TRITONSERVER_InferenceRequestSetBoolParameter(TRITONSERVER_InferenceRequest *req
 {
     struct draft *d = draft_of(request);
     if (!d || !key)
-        return d ? handle_null("key") : handle_invalid(type);
+        return d ? HANDLE_NULL("key") : handle_invalid(type);
     infer_request_abi_add_param(d, key, PARAM_BOOL)->b = value;
     return NULL;
 }
@@ -318,7 +318,7 @@ TRITONSERVER_InferenceRequestSetDoubleParameter(TRITONSERVER_InferenceRequest *r
 {
     struct draft *d = draft_of(request);
     if (!d || !key)
-        return d ? handle_null("key") : handle_invalid(type);
+        return d ? HANDLE_NULL("key") : handle_invalid(type);
     infer_request_abi_add_param(d, key, PARAM_DOUBLE)->d = value;
     return NULL;
 }

@@ -12,9 +12,9 @@ TRITONSERVER_InferenceRequestAddInput(TRITONSERVER_InferenceRequest *inference_r
 {
     struct draft *d = draft_of(inference_request);
     if (!d || !name)
-        return d ? handle_null("name") : handle_invalid(type);
+        return d ? HANDLE_NULL("name") : handle_invalid(type);
     if (!shape && dim_count)
-        return handle_null("shape");
+        return HANDLE_NULL("shape");
     return handle_error(draft_add_input(d, name, (enum datatype)datatype, shape, dim_count));
 }
 
@@ -24,7 +24,7 @@ TRITONSERVER_InferenceRequestAddRawInput(TRITONSERVER_InferenceRequest *inferenc
 {
     struct draft *d = draft_of(inference_request);
     if (!d || !name)
-        return d ? handle_null("name") : handle_invalid(type);
+        return d ? HANDLE_NULL("name") : handle_invalid(type);
     return handle_error(draft_add_raw_input(d, name));
 }
 
@@ -34,7 +34,7 @@ TRITONSERVER_InferenceRequestRemoveInput(TRITONSERVER_InferenceRequest *inferenc
 {
     struct draft *d = draft_of(inference_request);
     if (!d || !name)
-        return d ? handle_null("name") : handle_invalid(type);
+        return d ? HANDLE_NULL("name") : handle_invalid(type);
     return handle_error(draft_remove_input(d, name));
 }
 
@@ -48,15 +48,24 @@ TRITONSERVER_InferenceRequestRemoveAllInputs(TRITONSERVER_InferenceRequest *infe
     return NULL;
 }
 
+static TRITONSERVER_Error *append_data(const char *function, TRITONSERVER_InferenceRequest *request,
+                                       const char *name, const struct tensor_piece *piece,
+                                       const char *policy)
+{
+    struct draft *d = draft_of(request);
+    if (!d || !name)
+        return d ? handle_null(function, "name") : handle_invalid(type);
+    if (!piece->data && piece->size)
+        return handle_null(function, "base");
+    return handle_error(draft_add_data(d, name, piece, policy));
+}
+
 TRITONSERVER_Error *TRITONSERVER_InferenceRequestAppendInputData(
     TRITONSERVER_InferenceRequest *inference_request, const char *name, const void *base,
     size_t byte_size, TRITONSERVER_MemoryType memory_type, int64_t memory_type_id)
 {
-    struct draft *d = draft_of(inference_request);
-    if (!d || !name)
-        return d ? handle_null("name") : handle_invalid(type);
     struct tensor_piece piece = {base, byte_size, (enum buf_memory)memory_type, memory_type_id};
-    return handle_error(draft_add_data(d, name, &piece, NULL));
+    return append_data(__func__, inference_request, name, &piece, NULL);
 }
 
 TRITONSERVER_Error *TRITONSERVER_InferenceRequestAppendInputDataWithHostPolicy(
@@ -64,27 +73,21 @@ TRITONSERVER_Error *TRITONSERVER_InferenceRequestAppendInputDataWithHostPolicy(
     size_t byte_size, TRITONSERVER_MemoryType memory_type, int64_t memory_type_id,
     const char *host_policy_name)
 {
-    struct draft *d = draft_of(inference_request);
-    if (!d || !name)
-        return d ? handle_null("name") : handle_invalid(type);
     if (!host_policy_name)
-        return handle_null("host_policy_name");
+        return HANDLE_NULL("host_policy_name");
     struct tensor_piece piece = {base, byte_size, (enum buf_memory)memory_type, memory_type_id};
-    return handle_error(draft_add_data(d, name, &piece, host_policy_name));
+    return append_data(__func__, inference_request, name, &piece, host_policy_name);
 }
 
 TRITONSERVER_Error *TRITONSERVER_InferenceRequestAppendInputDataWithBufferAttributes(
     TRITONSERVER_InferenceRequest *inference_request, const char *name, const void *base,
     TRITONSERVER_BufferAttributes *buffer_attributes)
 {
-    struct draft *d = draft_of(inference_request);
-    if (!d || !name)
-        return d ? handle_null("name") : handle_invalid(type);
     const struct buffer_attributes *b = buffer_attributes_of(buffer_attributes);
     if (!b)
         return handle_invalid("TRITONSERVER_BufferAttributes");
     struct tensor_piece piece = {base, b->byte_size, b->memory, b->device};
-    return handle_error(draft_add_data(d, name, &piece, NULL));
+    return append_data(__func__, inference_request, name, &piece, NULL);
 }
 
 TRITONSERVER_Error *
@@ -93,7 +96,7 @@ TRITONSERVER_InferenceRequestRemoveAllInputData(TRITONSERVER_InferenceRequest *i
 {
     struct draft *d = draft_of(inference_request);
     if (!d || !name)
-        return d ? handle_null("name") : handle_invalid(type);
+        return d ? HANDLE_NULL("name") : handle_invalid(type);
     return handle_error(draft_remove_data(d, name));
 }
 
@@ -103,7 +106,7 @@ TRITONSERVER_InferenceRequestAddRequestedOutput(TRITONSERVER_InferenceRequest *i
 {
     struct draft *d = draft_of(inference_request);
     if (!d || !name)
-        return d ? handle_null("name") : handle_invalid(type);
+        return d ? HANDLE_NULL("name") : handle_invalid(type);
     return handle_error(draft_add_output(d, name));
 }
 
@@ -113,7 +116,7 @@ TRITONSERVER_InferenceRequestRemoveRequestedOutput(TRITONSERVER_InferenceRequest
 {
     struct draft *d = draft_of(inference_request);
     if (!d || !name)
-        return d ? handle_null("name") : handle_invalid(type);
+        return d ? HANDLE_NULL("name") : handle_invalid(type);
     draft_remove_output(d, name);
     return NULL;
 }

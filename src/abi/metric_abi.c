@@ -31,7 +31,7 @@ TRITONSERVER_Error *TRITONSERVER_MetricFamilyNew(TRITONSERVER_MetricFamily **fam
                                                  const char *name, const char *description)
 {
     if (!name)
-        return handle_null("name");
+        return HANDLE_NULL("name");
     struct custom_family *f;
     struct err *e =
         custom_family_new((enum custom_kind)kind, name, description ? description : "", &f);
@@ -74,7 +74,7 @@ TRITONSERVER_Error *TRITONSERVER_MetricArgsSetHistogram(TRITONSERVER_MetricArgs 
     if (!a)
         return handle_invalid(args_type);
     if (!buckets && buckets_count)
-        return handle_null("buckets");
+        return HANDLE_NULL("buckets");
     if (buckets_count > CUSTOM_MAX_BUCKETS)
         return handle_error(
             err_new(STATUS_INVALID_ARG, "expected at most %u buckets", CUSTOM_MAX_BUCKETS));
@@ -138,7 +138,7 @@ TRITONSERVER_Error *TRITONSERVER_MetricNewWithArgs(TRITONSERVER_Metric **metric,
     if (args && !a)
         return handle_invalid(args_type);
     if (!labels && label_count)
-        return handle_null("labels");
+        return HANDLE_NULL("labels");
     if (a && !a->bounds)
         return handle_error(err_new(STATUS_INVALID_ARG, "the metric's arguments were not set"));
     struct custom_label copies[MAX_LABELS];

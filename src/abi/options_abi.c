@@ -16,7 +16,7 @@ static TRITONSERVER_Error *set_text(TRITONSERVER_ServerOptions *options, const c
     if (!o)
         return handle_invalid(type);
     if (!value)
-        return handle_null(name);
+        return handle_null(type, name);
     return handle_error(embed_options_set(o, name, value));
 }
 
@@ -43,7 +43,7 @@ static TRITONSERVER_Error *set_grouped(TRITONSERVER_ServerOptions *options, cons
     if (!o)
         return handle_invalid(type);
     if (!group || !key || !value)
-        return handle_null(name);
+        return handle_null(type, name);
     return handle_error(
         embed_options_setf(o, name, "%s%s%s=%s", group, *group ? "," : "", key, value));
 }
@@ -268,7 +268,7 @@ TRITONSERVER_ServerOptionsAddRateLimiterResource(TRITONSERVER_ServerOptions *opt
     if (!o)
         return handle_invalid(type);
     if (!resource_name)
-        return handle_null("resource_name");
+        return HANDLE_NULL("resource_name");
     if (device < 0)
         return handle_error(
             embed_options_setf(o, "rate-limit-resource", "%s:%zu", resource_name, resource_count));
@@ -303,7 +303,7 @@ TRITONSERVER_Error *TRITONSERVER_ServerOptionsSetCacheConfig(TRITONSERVER_Server
     if (!o)
         return handle_invalid(type);
     if (!cache_name || !config_json)
-        return handle_null(cache_name ? "config_json" : "cache_name");
+        return HANDLE_NULL(cache_name ? "config_json" : "cache_name");
     struct strbuf value = STRBUF_INIT;
     strbuf_printf(&value, "%s,%s", cache_name, config_json);
     struct err *e = embed_options_set(o, "cache-config-json", strbuf_str(&value));

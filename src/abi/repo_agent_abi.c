@@ -69,7 +69,7 @@ TRITONSERVER_Error *TRITONREPOAGENT_ModelRepositoryUpdate(
     if (e)
         return e;
     if (!location)
-        return handle_null("location");
+        return HANDLE_NULL("location");
     return handle_error(repo_agent_model_move(m, artifact_type, location));
 }
 

@@ -17,12 +17,13 @@ static const char type[] = "TRITONSERVER_Server";
 
 /* Answers calls that map names to repositories. The server does not support them, so each gets
  * an error that says why. */
-static TRITONSERVER_Error *no_registration(TRITONSERVER_Server *server, const char *path)
+static TRITONSERVER_Error *no_registration(const char *function, TRITONSERVER_Server *server,
+                                           const char *path)
 {
     if (!embed_server_of(server))
         return handle_invalid(type);
     if (!path)
-        return handle_null("repository_path");
+        return handle_null(function, "repository_path");
     return handle_error(
         err_new(STATUS_UNSUPPORTED,
                 "repository '%s': repositories cannot come and go while the server runs", path));
@@ -52,13 +53,13 @@ TRITONSERVER_ServerRegisterModelRepository(TRITONSERVER_Server *server, const ch
                                            const uint32_t mapping_count)
 {
     TRITONSERVER_Error *e = check_mapping(name_mapping, mapping_count);
-    return e ? e : no_registration(server, repository_path);
+    return e ? e : no_registration(__func__, server, repository_path);
 }
 
 TRITONSERVER_Error *TRITONSERVER_ServerUnregisterModelRepository(TRITONSERVER_Server *server,
                                                                  const char *repository_path)
 {
-    return no_registration(server, repository_path);
+    return no_registration(__func__, server, repository_path);
 }
 
 /* Refuses to wait on a network thread: the loaders may need that thread. */
@@ -116,7 +117,7 @@ TRITONSERVER_ServerLoadModelWithParameters(TRITONSERVER_Server *server, const ch
 {
     struct server *s = embed_server_of(server);
     if (!s || !model_name)
-        return s ? handle_null("model_name") : handle_invalid(type);
+        return s ? HANDLE_NULL("model_name") : handle_invalid(type);
     if (!parameters && parameter_count)
         return handle_error(
             err_new(STATUS_INVALID_ARG,
@@ -144,12 +145,12 @@ static void repository_abi_forget(void *owner, struct err *e)
     err_free(e);
 }
 
-static TRITONSERVER_Error *unload(TRITONSERVER_Server *server, const char *model_name,
-                                  bool dependents)
+static TRITONSERVER_Error *unload(const char *function, TRITONSERVER_Server *server,
+                                  const char *model_name, bool dependents)
 {
     struct server *s = embed_server_of(server);
     if (!s || !model_name)
-        return s ? handle_null("model_name") : handle_invalid(type);
+        return s ? handle_null(function, "model_name") : handle_invalid(type);
     if (!thread_is_of_server()) /* without waiting: the next caller finds the model gone */
         return handle_error(repo_unload_wait(s->repo, model_name, NULL, dependents));
     char *name = mem_strdup(model_name); /* a model may unload itself, so it must not wait */
@@ -162,11 +163,11 @@ static TRITONSERVER_Error *unload(TRITONSERVER_Server *server, const char *model
 TRITONSERVER_Error *TRITONSERVER_ServerUnloadModel(TRITONSERVER_Server *server,
                                                    const char *model_name)
 {
-    return unload(server, model_name, false);
+    return unload(__func__, server, model_name, false);
 }
 
 TRITONSERVER_Error *TRITONSERVER_ServerUnloadModelAndDependents(TRITONSERVER_Server *server,
                                                                 const char *model_name)
 {
-    return unload(server, model_name, true);
+    return unload(__func__, server, model_name, true);
 }

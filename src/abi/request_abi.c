@@ -158,8 +158,8 @@ TRITONSERVER_Error *TRITONBACKEND_RequestInput(TRITONBACKEND_Request *request, c
                                                TRITONBACKEND_Input **input)
 {
     struct request *r = request_of(request);
-    if (!r)
-        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    if (!r || !name)
+        return r ? HANDLE_NULL("name") : HANDLE_BROKEN(TOKEN_REQUEST, request);
     for (uint32_t i = 0; i < r->input_count; i++)
         if (strcmp(r->inputs[i].name, name) == 0) {
             *input = request_input_handle(&r->inputs[i]);

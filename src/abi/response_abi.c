@@ -90,6 +90,8 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseSetStringParameter(TRITONBACKEND_Respo
     struct response *r = response_from(response);
     if (!r)
         return HANDLE_BROKEN(TOKEN_RESPONSE, response);
+    if (!name || !value)
+        return HANDLE_NULL(name ? "value" : "name");
     param_add_string(&r->params, &r->arena, name, strlen(name), value, strlen(value));
     return NULL;
 }
@@ -98,8 +100,8 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseSetIntParameter(TRITONBACKEND_Response
                                                           const char *name, const int64_t value)
 {
     struct response *r = response_from(response);
-    if (!r)
-        return HANDLE_BROKEN(TOKEN_RESPONSE, response);
+    if (!r || !name)
+        return r ? HANDLE_NULL("name") : HANDLE_BROKEN(TOKEN_RESPONSE, response);
     param_add(&r->params, &r->arena, name, strlen(name), PARAM_INT)->i = value;
     return NULL;
 }
@@ -108,8 +110,8 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseSetBoolParameter(TRITONBACKEND_Respons
                                                            const char *name, const bool value)
 {
     struct response *r = response_from(response);
-    if (!r)
-        return HANDLE_BROKEN(TOKEN_RESPONSE, response);
+    if (!r || !name)
+        return r ? HANDLE_NULL("name") : HANDLE_BROKEN(TOKEN_RESPONSE, response);
     param_add(&r->params, &r->arena, name, strlen(name), PARAM_BOOL)->b = value;
     return NULL;
 }
@@ -118,8 +120,8 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseSetDoubleParameter(TRITONBACKEND_Respo
                                                              const char *name, const double value)
 {
     struct response *r = response_from(response);
-    if (!r)
-        return HANDLE_BROKEN(TOKEN_RESPONSE, response);
+    if (!r || !name)
+        return r ? HANDLE_NULL("name") : HANDLE_BROKEN(TOKEN_RESPONSE, response);
     param_add(&r->params, &r->arena, name, strlen(name), PARAM_DOUBLE)->d = value;
     return NULL;
 }
@@ -132,10 +134,16 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseOutput(TRITONBACKEND_Response *respons
     struct response *r = response_from(response);
     if (!r)
         return HANDLE_BROKEN(TOKEN_RESPONSE, response);
+    if (!name || (!shape && dims_count))
+        return HANDLE_NULL(name ? "shape" : "name");
     if (r->output_count == RESPONSE_MAX_OUTPUTS)
         return handle_error(err_new(STATUS_INVALID_ARG,
                                     "expected at most %u outputs of a response, found output '%s'",
                                     RESPONSE_MAX_OUTPUTS, name));
+    if (datatype <= TRITONSERVER_TYPE_INVALID || datatype > TRITONSERVER_TYPE_BF16)
+        return handle_error(err_new(STATUS_INVALID_ARG,
+                                    "model '%s': output '%s': %d is not a TRITONSERVER_DataType",
+                                    r->request->config->name, name, (int)datatype));
     response_add_output(r, name, (enum datatype)datatype, shape, dims_count);
     *output = response_output_handle(r);
     return NULL;
@@ -204,7 +212,7 @@ TRITONSERVER_Error *TRITONBACKEND_InferenceResponseOutputByName(TRITONBACKEND_Re
     if (!r)
         return HANDLE_BROKEN(TOKEN_RESPONSE, response);
     if (!name)
-        return handle_null("name");
+        return HANDLE_NULL("name");
     for (const struct tensor_output *o = r->outputs; o; o = o->next)
         if (strcmp(o->name, name) == 0)
             return describe_output(o, datatype, shape, dim_count);

@@ -113,7 +113,7 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelIsReady(TRITONSERVER_Server *server,
 {
     struct server *s = embed_server_of(server);
     if (!s || !model_name)
-        return s ? handle_null("model_name") : handle_invalid(type);
+        return s ? HANDLE_NULL("model_name") : handle_invalid(type);
     struct table_view view;
     open_view(&view, s);
     *ready = false;
@@ -124,12 +124,13 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelIsReady(TRITONSERVER_Server *server,
 }
 
 /* The version that a call names, pinned for the call. */
-static TRITONSERVER_Error *server_abi_find_version(TRITONSERVER_Server *server, const char *name,
+static TRITONSERVER_Error *server_abi_find_version(const char *function,
+                                                   TRITONSERVER_Server *server, const char *name,
                                                    int64_t number, struct serve_version **ret)
 {
     struct server *s = embed_server_of(server);
     if (!s || !name)
-        return s ? handle_null("model_name") : handle_invalid(type);
+        return s ? handle_null(function, "model_name") : handle_invalid(type);
     struct table_view view;
     open_view(&view, s);
     struct err *e = table_find(&view, name, strlen(name), number, ret);
@@ -145,7 +146,8 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelBatchProperties(TRITONSERVER_Server 
     if (voidp)
         *voidp = NULL;
     struct serve_version *v;
-    TRITONSERVER_Error *e = server_abi_find_version(server, model_name, model_version, &v);
+    TRITONSERVER_Error *e =
+        server_abi_find_version(__func__, server, model_name, model_version, &v);
     if (e)
         return e;
     *flags =
@@ -162,7 +164,8 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelTransactionProperties(TRITONSERVER_S
     if (voidp)
         *voidp = NULL;
     struct serve_version *v;
-    TRITONSERVER_Error *e = server_abi_find_version(server, model_name, model_version, &v);
+    TRITONSERVER_Error *e =
+        server_abi_find_version(__func__, server, model_name, model_version, &v);
     if (e)
         return e;
     *txn_flags = v->config->decoupled ? TRITONSERVER_TXN_DECOUPLED : TRITONSERVER_TXN_ONE_TO_ONE;
@@ -187,7 +190,7 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelMetadata(TRITONSERVER_Server *server
 {
     struct server *s = embed_server_of(server);
     if (!s || !model_name)
-        return s ? handle_null("model_name") : handle_invalid(type);
+        return s ? HANDLE_NULL("model_name") : handle_invalid(type);
     struct table_view view;
     open_view(&view, s);
     Inference__ModelMetadataResponse *m;
@@ -203,7 +206,7 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelStatistics(TRITONSERVER_Server *serv
 {
     struct server *s = embed_server_of(server);
     if (!s || !model_name)
-        return s ? handle_null("model_name") : handle_invalid(type);
+        return s ? HANDLE_NULL("model_name") : handle_invalid(type);
     struct table_view view;
     open_view(&view, s);
     Inference__ModelStatisticsResponse *m;
@@ -219,7 +222,8 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelConfig(TRITONSERVER_Server *server,
                                                    TRITONSERVER_Message **model_config)
 {
     struct serve_version *v;
-    TRITONSERVER_Error *e = server_abi_find_version(server, model_name, model_version, &v);
+    TRITONSERVER_Error *e =
+        server_abi_find_version(__func__, server, model_name, model_version, &v);
     if (e)
         return e;
     struct err *bad =

@@ -28,9 +28,11 @@ TRITONSERVER_Error *TRITONBACKEND_StateNew(TRITONBACKEND_State **state,
     if (!r)
         return HANDLE_BROKEN(TOKEN_REQUEST, request);
     if (!state)
-        return handle_null("state");
+        return HANDLE_NULL("state");
     if (!name)
-        return handle_null("name");
+        return HANDLE_NULL("name");
+    if (!shape && dims_count)
+        return HANDLE_NULL("shape");
     uint32_t index;
     struct err *e = state_begin(r, name, (enum datatype)datatype, shape, dims_count, &index);
     if (e)

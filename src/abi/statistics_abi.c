@@ -58,7 +58,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceResponseStatisticsSetModelInstanc
     TRITONBACKEND_ModelInstance *model_instance)
 {
     struct record *r = record_of(response_statistics);
-    if (!r || !model_instance)
+    if (!r || !instance_is(model_instance))
         return handle_invalid(r ? "TRITONBACKEND_ModelInstance" : record_type);
     r->instance = instance_check(model_instance);
     return NULL;
@@ -159,11 +159,12 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportResponseStatistics(
     return handle_error(e);
 }
 
-static TRITONSERVER_Error *
-statistics_abi_report(struct usage *u, TRITONSERVER_BufferAttributes **usage, uint32_t usage_size)
+static TRITONSERVER_Error *statistics_abi_report(const char *function, struct usage *u,
+                                                 TRITONSERVER_BufferAttributes **usage,
+                                                 uint32_t usage_size)
 {
     if (!usage && usage_size)
-        return handle_null("usage");
+        return handle_null(function, "usage");
     if (usage_size > USAGE_MAX_ROWS)
         return handle_error(
             err_new(STATUS_INVALID_ARG, "expected at most %u memory usages", USAGE_MAX_ROWS));
@@ -183,7 +184,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelReportMemoryUsage(TRITONBACKEND_Model *mo
 {
     if (!model_is(model))
         return handle_invalid("TRITONBACKEND_Model");
-    return statistics_abi_report(&model_check(model)->usage, usage, usage_size);
+    return statistics_abi_report(__func__, &model_check(model)->usage, usage, usage_size);
 }
 
 TRITONSERVER_Error *
@@ -193,5 +194,5 @@ TRITONBACKEND_ModelInstanceReportMemoryUsage(TRITONBACKEND_ModelInstance *instan
 {
     if (!instance_is(instance))
         return handle_invalid("TRITONBACKEND_ModelInstance");
-    return statistics_abi_report(&instance_check(instance)->usage, usage, usage_size);
+    return statistics_abi_report(__func__, &instance_check(instance)->usage, usage, usage_size);
 }

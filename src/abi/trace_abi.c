@@ -43,7 +43,7 @@ TRITONSERVER_Error *TRITONSERVER_InferenceTraceTensorNew(
     TRITONSERVER_InferenceTraceReleaseFn_t release_fn, void *trace_userp)
 {
     if (!release_fn)
-        return handle_null("release_fn");
+        return HANDLE_NULL("release_fn");
     struct trace_listener listener = {.activity = activity_fn,
                                       .tensor = tensor_activity_fn,
                                       .release = release_fn,
@@ -58,7 +58,7 @@ TRITONSERVER_Error *TRITONSERVER_InferenceTraceReportActivity(TRITONSERVER_Infer
 {
     struct trace *t = trace_of(trace);
     if (!t || !activity_name)
-        return t ? handle_null("activity_name") : handle_invalid(type);
+        return t ? HANDLE_NULL("activity_name") : handle_invalid(type);
     trace_report_custom(t, timestamp, activity_name);
     return NULL;
 }
@@ -137,7 +137,7 @@ TRITONSERVER_Error *TRITONSERVER_InferenceTraceSetContext(TRITONSERVER_Inference
 {
     struct trace *t = trace_of(trace);
     if (!t || !trace_context)
-        return t ? handle_null("trace_context") : handle_invalid(type);
+        return t ? HANDLE_NULL("trace_context") : handle_invalid(type);
     trace_set_context(t, trace_context);
     return NULL;
 }

@@ -1,6 +1,7 @@
 #include "base/err.h"
 
 #include "base/check.h"
+#include "base/log_text.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -61,6 +62,25 @@ bool err_is_lent(const struct err *e)
     return e && e->lent;
 }
 
+/* Takes `e` over. A message may quote a file, and goes into JSON and into protocol buffers. */
+static struct err *err_tame(struct err *e)
+{
+    const char *at = e->message;
+    while (*at && !((unsigned char)*at & 0x80))
+        at++;
+    if (!*at) /* ASCII, as most are */
+        return e;
+    char *shown = log_text_shown(e->message);
+    if (strcmp(shown, e->message) != 0) {
+        struct err *tame = err_alloc(e->code, strlen(shown));
+        memcpy(tame->message, shown, strlen(shown) + 1);
+        err_free(e);
+        e = tame;
+    }
+    mem_free(shown);
+    return e;
+}
+
 struct err *err_vnew(enum status code, const char *fmt, va_list args)
 {
     va_list again;
@@ -71,7 +91,7 @@ struct err *err_vnew(enum status code, const char *fmt, va_list args)
     e->message[0] = '\0';
     if (len > 0)
         vsnprintf(e->message, (size_t)len + 1, fmt, args);
-    return e;
+    return err_tame(e);
 }
 
 struct err *err_new(enum status code, const char *fmt, ...)

@@ -15,8 +15,9 @@ struct err;
 #define ERR_RETRY_SOON  1
 #define ERR_RETRY_LATER 5
 
-/* err_new - make an error; the message is formatted as by printf. The caller owns it: return it,
- * or free it with err_free. Never NULL. Any thread. */
+/* err_new - make an error; the message is formatted as by printf. Bytes that
+ * are no UTF-8 become \xNN in it. The caller owns it: return it, or free it with err_free. Never
+ * NULL. Any thread. */
 __attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 3), cold)) struct err *
 err_new(enum status code, const char *fmt, ...);
 __attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 0), cold)) struct err *

@@ -45,6 +45,7 @@ static log_write_fn *write_with;
 
 static _Thread_local char context_id[LOG_CONTEXT_BYTES];
 static _Thread_local uint32_t context_requests;
+static _Thread_local struct log_work context_work;
 
 static uint64_t log_word(void)
 {
@@ -297,6 +298,18 @@ void log_context_get(const char **ret_first_id, uint32_t *ret_requests)
 {
     *ret_first_id = context_id;
     *ret_requests = context_requests;
+}
+
+struct log_work log_work_set(struct log_work now)
+{
+    struct log_work was = context_work;
+    context_work = now;
+    return was;
+}
+
+struct log_work log_work_get(void)
+{
+    return context_work;
 }
 
 /* Begins a new second. Returns how many lines were held back in the one before. */

@@ -107,6 +107,19 @@ void log_context(const char *first_id, uint32_t requests);
  * signal handler. */
 void log_context_get(const char **ret_first_id, uint32_t *ret_requests);
 
+/* What a thread does for a model; a crash report shows it. */
+struct log_work {
+    const char *what;  /* "loading", "executing" or "finalizing"; NULL = nothing */
+    const char *model; /* "model 'resnet', version 1" */
+};
+
+/* log_work_set - what the calling thread does from here on. Both texts are borrowed until the next
+ * call. Returns what it did before, which is set again when the work ends. */
+struct log_work log_work_set(struct log_work now);
+
+/* log_work_get - what the calling thread does. Safe in a signal handler. */
+struct log_work log_work_get(void);
+
 /* A call site. Lines beyond a thousand per second are held back and counted. Its next line in a
  * later second tells how many were held back. If the site is in static storage, the first later
  * line of any other site does so too. */

@@ -41,6 +41,20 @@ static size_t control_bytes(const unsigned char *s)
     return s[0] >= 0x80 && s[0] < 0xa0 ? 1 : 0;
 }
 
+char *log_text_shown(const char *s)
+{
+    struct strbuf sb = STRBUF_INIT;
+    for (const unsigned char *at = (const unsigned char *)s; *at;) {
+        size_t n = utf8_bytes(at);
+        if (n)
+            strbuf_append(&sb, at, n);
+        else
+            strbuf_printf(&sb, "\\x%02x", *at);
+        at += n ? n : 1;
+    }
+    return strbuf_take(&sb);
+}
+
 void log_text_tame(char *s)
 {
     for (unsigned char *at = (unsigned char *)s; *at;) {

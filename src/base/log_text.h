@@ -32,6 +32,10 @@ void log_text_escape(struct strbuf *sb, const char *s, bool strict);
  * if that is not all. */
 void log_text_escape_some(struct strbuf *sb, const char *s, bool strict, size_t most);
 
+/* log_text_shown - a copy of s in which each byte that is no UTF-8 is written as \xff: for what
+ * people read and for JSON and protocol buffers. The caller frees it (mem_free). */
+char *log_text_shown(const char *s);
+
 /* log_text_tame - replace each control character (C0, DEL, C1) of s by blanks, in place. */
 void log_text_tame(char *s);
 

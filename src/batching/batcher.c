@@ -197,6 +197,10 @@ enum batcher_push batcher_push(struct batcher *b, time_ns now, struct request *r
     }
     CHECK(r->queue_level == 0);
     r->times.queue_start = now;
+    if (request_is_cancelled(r)) {
+        list_append(&b->dropped, &r->queue_node);
+        return BATCHER_PUSH_OK;
+    }
     r->queue_deadline = deadline_of(p, r, now);
     r->queue_level = level;
     if (r->queue_deadline != TIME_NEVER)

@@ -1,5 +1,6 @@
 #include "bench/bench_command.h"
 
+#include "base/log_text.h"
 #include "base/mem.h"
 #include "bench/bench_data.h"
 #include "bench/bench_html.h"
@@ -8,11 +9,15 @@
 #include "bench/bench_model.h"
 #include "bench/bench_report.h"
 #include "bench/bench_wire.h"
+#include "os/files/file.h"
 #include "os/loop.h"
+#include "os/process/signals.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 enum exit_status {
@@ -35,8 +40,10 @@ struct bench {
     struct bench_load *load;
     struct bench_result *results;
     uint32_t result_count;
-    struct strbuf page; /* of --html, without what was measured */
-    bool terminal;      /* progress is shown on the standard error */
+    struct strbuf page;     /* of --html, without what was measured */
+    FILE *csv, *html;       /* NULL = not asked for */
+    struct loop_fd signals; /* readable when one was caught; fd -1 = not watched */
+    bool terminal;          /* progress is shown on the standard error */
 };
 
 static void bench_print(struct strbuf *text)
@@ -108,6 +115,35 @@ static struct err *bench_look(struct bench *b)
     return err_wrap(e, "model '%s' at %s:%u", o->model, o->host, o->port);
 }
 
+static void forget_signals(struct bench *b)
+{
+    if (b->signals.fd >= 0)
+        loop_del(b->loop, &b->signals);
+    b->signals.fd = -1;
+}
+
+static void bench_on_signal(struct loop_fd *w, uint32_t events)
+{
+    (void)events;
+    struct bench *b = LIST_ITEM(w, struct bench, signals);
+    forget_signals(b);
+    if (b->load)
+        bench_load_stop(b->load);
+    else
+        loop_stop(b->loop);
+}
+
+/* From here on a signal ends what is under way in order: until then there is nothing to undo. */
+static struct err *watch_signals(struct bench *b)
+{
+    struct err *e = signals_catch(&b->signals.fd);
+    if (!e)
+        e = loop_add(b->loop, &b->signals, EPOLLIN);
+    if (e)
+        b->signals.fd = -1;
+    return e;
+}
+
 static struct err *bench_prepare(struct bench *b)
 {
     struct err *e = loop_new(&b->loop);
@@ -122,6 +158,8 @@ static struct err *bench_prepare(struct bench *b)
                     b->options.model);
     if (!e)
         e = bench_data_make(&b->options, &b->model, &b->data);
+    if (!e)
+        e = watch_signals(b);
     if (!e && b->options.shared_memory)
         e = bench_memory_share(&b->options, b->wire, &b->data, &b->memory);
     if (e)
@@ -142,6 +180,14 @@ static struct err *bench_prepare(struct bench *b)
     return bench_load_new(&s, &b->load);
 }
 
+/* True if latencies are above the limit, also where no answer came within a window. */
+static bool is_above_limit(const struct bench_options *o, const struct bench_result *r)
+{
+    return o->latency_limit_ms > 0 &&
+           (!r->measured.latencies.count ||
+            bench_window_latency(&r->measured, o->percentile) > o->latency_limit_ms * 1e6);
+}
+
 static struct err *bench_measure(struct bench *b)
 {
     const struct bench_options *o = &b->options;
@@ -150,7 +196,7 @@ static struct err *bench_measure(struct bench *b)
     double level;
     bench_report_settings(o, &text);
     bench_print(&text);
-    for (uint32_t n = 0; bench_options_level(range, n, &level); n++) {
+    for (uint32_t n = 0; !signals_caught() && bench_options_level(range, n, &level); n++) {
         b->results = mem_realloc(b->results, (n + 1) * sizeof(*b->results));
         struct bench_result *r = &b->results[n];
         struct err *e = bench_load_measure(b->load, level, r);
@@ -160,8 +206,7 @@ static struct err *bench_measure(struct bench *b)
         b->result_count++;
         bench_report_level(o, r, &text);
         bench_print(&text);
-        if (o->latency_limit_ms > 0 &&
-            bench_window_latency(&r->measured, o->percentile) > o->latency_limit_ms * 1e6)
+        if (is_above_limit(o, r))
             break;
     }
     bench_report_summary(o, b->results, b->result_count, &text);
@@ -169,12 +214,37 @@ static struct err *bench_measure(struct bench *b)
     return NULL;
 }
 
-static struct err *bench_write_file(const char *option, const char *path, struct strbuf *text)
+/* Opens a report before anything is measured. What the file holds stays until there is something
+ * to write. */
+static struct err *bench_open_file(const char *option, const char *path, FILE **ret)
 {
-    FILE *f = fopen(path, "we");
-    bool ok = f && fputs(strbuf_str(text), f) >= 0;
+    int fd;
+    struct err *e = path ? file_append(path, &fd) : NULL;
+    if (!path || e)
+        return err_wrap(e, "option --%s", option);
+    fcntl(fd, F_SETFL, 0); /* writing to a pipe waits for its reader */
+    *ret = fdopen(fd, "w");
+    if (*ret)
+        return NULL;
+    close(fd);
+    return err_new(STATUS_INTERNAL, "option --%s: no memory", option);
+}
+
+static struct err *bench_open_files(struct bench *b)
+{
+    struct err *e = bench_open_file("filename", b->options.csv, &b->csv);
+    return e ? e : bench_open_file("html", b->options.html, &b->html);
+}
+
+static struct err *bench_write_file(const char *option, const char *path, FILE **file,
+                                    struct strbuf *text)
+{
+    FILE *f = *file;
+    *file = NULL;
+    /* A pipe and a device have no length. */
+    bool ok = (ftruncate(fileno(f), 0) == 0 || errno == EINVAL) && fputs(strbuf_str(text), f) >= 0;
     int number = errno;
-    if (f && fclose(f) != 0) {
+    if (fclose(f) != 0) {
         number = errno;
         ok = false;
     }
@@ -182,24 +252,44 @@ static struct err *bench_write_file(const char *option, const char *path, struct
     return ok ? NULL : err_errno(number, "option --%s: writing '%s'", option, path);
 }
 
-static struct err *write_files(const struct bench *b)
+/* Prints an error and frees it. Returns whether there is one. The server's words are no commands
+ * for the terminal. */
+static bool bench_told(struct err *e)
+{
+    if (!e)
+        return false;
+    char *text = mem_strdup(err_message(e));
+    log_text_tame(text);
+    fprintf(stderr, "nereid bench: %s\n", text);
+    mem_free(text);
+    err_free(e);
+    return true;
+}
+
+/* Returns whether all were written. */
+static bool bench_write_files(struct bench *b)
 {
     const struct bench_options *o = &b->options;
     struct strbuf text = STRBUF_INIT;
-    struct err *e = NULL;
-    if (o->csv) {
+    bool failed = false;
+    if (b->csv) {
         bench_report_csv(o, b->results, b->result_count, &text);
-        e = bench_write_file("filename", o->csv, &text);
+        failed = bench_told(bench_write_file("filename", o->csv, &b->csv, &text));
     }
-    if (!e && o->html) {
+    if (b->html) {
         bench_html_fill(&b->page, o, b->results, b->result_count, &text);
-        e = bench_write_file("html", o->html, &text);
+        failed |= bench_told(bench_write_file("html", o->html, &b->html, &text));
     }
-    return e;
+    return !failed;
 }
 
 static void bench_fini(struct bench *b)
 {
+    if (b->csv)
+        fclose(b->csv);
+    if (b->html)
+        fclose(b->html);
+    forget_signals(b);
     bench_load_free(b->load);
     bench_memory_free(b->memory);
     for (uint32_t i = 0; b->requests && i < b->data.step_count; i++)
@@ -213,26 +303,18 @@ static void bench_fini(struct bench *b)
     loop_free(b->loop);
 }
 
-/* Prints an error and frees it. Returns whether there is one. */
-static bool bench_told(struct err *e)
-{
-    if (!e)
-        return false;
-    fprintf(stderr, "nereid bench: %s\n", err_message(e));
-    err_free(e);
-    return true;
-}
-
 static int bench_run(struct bench *b)
 {
     struct err *e = b->options.html ? bench_html_page(&b->page) : NULL;
+    if (!e)
+        e = bench_open_files(b);
     if (!e)
         e = bench_prepare(b);
     if (!e)
         e = bench_measure(b);
     bool failed = bench_told(e);
     if (!failed || b->result_count) /* an error of a later level leaves what was measured */
-        failed |= bench_told(write_files(b));
+        failed |= !bench_write_files(b);
     if (failed)
         return FAILED;
     for (uint32_t i = 0; i < b->result_count; i++)
@@ -245,6 +327,7 @@ int bench_command(int argc, char **argv)
 {
     struct bench *b = MEM_NEW(struct bench);
     b->terminal = isatty(STDERR_FILENO);
+    b->signals = (struct loop_fd){.fd = -1, .ready = bench_on_signal};
     struct err *e = bench_options_parse(argc - 1, argv + 1, &b->options);
     int status;
     if (bench_told(e)) {
@@ -257,11 +340,10 @@ int bench_command(int argc, char **argv)
     } else {
         status = bench_run(b);
     }
-    if ((fflush(stdout) != 0 || ferror(stdout)) &&
-        bench_told(err_new(STATUS_UNAVAILABLE, "the standard output cannot be written")))
-        status = FAILED;
     bench_fini(b);
     bench_options_fini(&b->options);
     mem_free(b);
+    if (signals_caught())
+        signals_end(signals_caught());
     return status;
 }

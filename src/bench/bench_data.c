@@ -19,6 +19,11 @@ static uint32_t made_up(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
+static bool names(const struct bench_shape *s, const struct bench_input *input)
+{
+    return strlen(input->name) == s->name_len && memcmp(input->name, s->name, s->name_len) == 0;
+}
+
 /* The shape that the command line gives, else that of the model; in front the batch. */
 static struct err *bench_data_shape(const struct bench_options *o, const struct bench_model *m,
                                     const struct bench_input *input, struct bench_tensor *t)
@@ -29,7 +34,7 @@ static struct err *bench_data_shape(const struct bench_options *o, const struct 
     uint32_t rank = input->rank - from;
     for (uint32_t i = 0; i < o->shape_count; i++) {
         const struct bench_shape *s = &o->shapes[i];
-        if (strlen(input->name) == s->name_len && memcmp(input->name, s->name, s->name_len) == 0) {
+        if (names(s, input)) {
             dims = s->dims;
             rank = s->rank;
         }
@@ -122,27 +127,71 @@ static struct err *make_tensor(const struct bench_options *o, struct bench_tenso
     return NULL;
 }
 
+/* The file of an input in the directory; the caller frees it (mem_free). The server chooses the
+ * name: one that leads elsewhere would send it another file. */
+static struct err *file_of(const struct bench_options *o, const struct bench_input *input,
+                           char **ret)
+{
+    if (strchr(input->name, '/') || strcmp(input->name, "..") == 0)
+        return err_new(STATUS_INVALID_ARG,
+                       "option --input-data: the input '%s' has no name that a file of a directory "
+                       "can have: use a JSON file",
+                       input->name);
+    *ret = file_join(o->input_data, input->name);
+    return NULL;
+}
+
+/* Whether raw bytes are so many elements. */
+static bool holds(enum datatype type, const char *bytes, size_t len, uint64_t elements)
+{
+    if (type != DATATYPE_BYTES)
+        return len == elements * datatype_bytes(type);
+    for (uint32_t text; elements; elements--) {
+        if (len < sizeof(text))
+            return false;
+        memcpy(&text, bytes, sizeof(text));
+        if (len - sizeof(text) < text)
+            return false;
+        bytes += sizeof(text) + text;
+        len -= sizeof(text) + text;
+    }
+    return !len;
+}
+
 /* Raw bytes, of one element of the batch or of all. */
 static struct err *read_tensor(const struct bench_options *o, struct bench_tensor *t)
 {
-    char *path = file_join(o->input_data, t->input->name), *bytes = NULL;
+    char *path = NULL, *bytes = NULL;
     size_t len = 0;
-    struct err *e = file_read(path, BENCH_DATA_BYTES, &bytes, &len);
-    uint32_t width = datatype_bytes(t->input->datatype);
-    uint64_t all = t->elements * width;
-    uint64_t copies = all && len && all % len == 0 ? all / len : 1;
-    if (!e && width && copies * len != all)
-        e = err_new(STATUS_INVALID_ARG, "'%s' has %zu bytes, the input '%s' takes %llu", path, len,
-                    t->input->name, (unsigned long long)all);
-    if (!e && !width)
-        copies = o->batch_size;
+    uint64_t one = t->elements / o->batch_size;
+    struct err *e = file_of(o, t->input, &path);
     if (!e)
-        e = bench_data_room(t, copies * len);
-    for (uint64_t i = 0; !e && i < copies; i++)
+        e = file_read(path, BENCH_DATA_BYTES, &bytes, &len);
+    bool all = !e && holds(t->input->datatype, bytes, len, t->elements);
+    if (!e && !all && !holds(t->input->datatype, bytes, len, one))
+        e = err_new(STATUS_INVALID_ARG,
+                    "'%s' has %zu bytes, the input '%s' takes %llu elements of %s, %llu for each "
+                    "of the batch",
+                    path, len, t->input->name, (unsigned long long)t->elements,
+                    datatype_name(t->input->datatype), (unsigned long long)one);
+    uint32_t copies = all ? 1 : o->batch_size;
+    if (!e)
+        e = bench_data_room(t, (uint64_t)copies * len);
+    for (uint32_t i = 0; !e && i < copies; i++)
         memcpy(t->bytes + i * len, bytes, len);
     mem_free(bytes);
     mem_free(path);
     return e;
+}
+
+/* Whether the directory has a file for the input. */
+static bool has_file(const struct bench_options *o, const struct bench_input *input)
+{
+    char *path = NULL;
+    err_free(file_of(o, input, &path));
+    bool has = path && file_exists(path);
+    mem_free(path);
+    return has;
 }
 
 /* The value of an input in a step: an array, {"content": array, "shape": array} or {"b64": text}.
@@ -188,17 +237,28 @@ static struct err *take_json(const struct bench_options *o, const struct bench_m
 }
 
 /* A step may say the shape of an input, as --shape does. */
-static void shape_of_json(yyjson_val *value, const struct bench_input *input,
-                          struct bench_options *o)
+static struct err *shape_of_json(yyjson_val *value, const struct bench_input *input,
+                                 struct bench_options *o)
 {
     yyjson_val *shape = yyjson_obj_get(value, "shape"), *dim;
     size_t i, rank;
-    if (!yyjson_is_arr(shape) || yyjson_arr_size(shape) > BENCH_OPTIONS_RANK)
-        return;
+    if (!shape)
+        return NULL;
     struct bench_shape *s = &o->shapes[0];
     o->shape_count = 1;
     *s = (struct bench_shape){.name = input->name, .name_len = strlen(input->name)};
-    yyjson_arr_foreach(shape, i, rank, dim) s->dims[s->rank++] = yyjson_get_sint(dim);
+    bool ok = yyjson_is_arr(shape);
+    yyjson_arr_foreach(shape, i, rank, dim)
+    {
+        ok = ok && rank <= BENCH_OPTIONS_RANK && yyjson_is_int(dim) && yyjson_get_sint(dim) >= 0;
+        if (ok)
+            s->dims[s->rank++] = yyjson_get_sint(dim);
+    }
+    return ok ? NULL
+              : err_new(STATUS_INVALID_ARG,
+                        "input '%s': expected \"shape\" as an array of whole numbers of at least "
+                        "0, at most %u",
+                        input->name, BENCH_OPTIONS_RANK);
 }
 
 static struct err *bench_make_step(const struct bench_options *o, const struct bench_model *m,
@@ -211,12 +271,12 @@ static struct err *bench_make_step(const struct bench_options *o, const struct b
     for (uint32_t i = 0; !e && i < m->input_count; i++) {
         yyjson_val *value = yyjson_obj_get(values, m->inputs[i].name);
         struct bench_tensor *t = &s->tensors[s->tensor_count];
-        if (m->inputs[i].optional && !value)
+        if (m->inputs[i].optional && !value && !(directory && has_file(o, &m->inputs[i])))
             continue;
         *own = *o;
-        if (value)
-            shape_of_json(value, &m->inputs[i], own);
-        e = bench_data_shape(own, m, &m->inputs[i], t);
+        e = shape_of_json(value, &m->inputs[i], own);
+        if (!e)
+            e = bench_data_shape(own, m, &m->inputs[i], t);
         s->tensor_count++;
         if (!e && values && !value)
             e = err_new(STATUS_INVALID_ARG, "the step has no input '%s'", m->inputs[i].name);
@@ -240,26 +300,58 @@ static struct err *add_step(const struct bench_options *o, const struct bench_mo
     return err_wrap(bench_make_step(o, m, values, s), "step %u", d->step_count);
 }
 
-/* {"data": [step, ...]} or {"data": [[step, ...], ...]}, a list for each stream */
+static struct err *data_add_list(const struct bench_options *o, const struct bench_model *m,
+                                 yyjson_val *steps, struct bench_data *d)
+{
+    yyjson_val *step;
+    size_t i, count;
+    uint32_t first = d->step_count;
+    bool ok = yyjson_arr_size(steps) > 0;
+    struct err *e = NULL;
+    yyjson_arr_foreach(steps, i, count, step)
+    {
+        ok = ok && yyjson_is_obj(step);
+        if (ok && !e)
+            e = add_step(o, m, step, d);
+    }
+    if (!e && !ok)
+        e = err_new(STATUS_INVALID_ARG, "expected {\"data\": [{\"INPUT\": [...]}, ...]}, or a list "
+                                        "of such steps for each sequence: [[{...}, ...], ...]");
+    d->lists = mem_realloc(d->lists, (d->list_count + 1) * sizeof(*d->lists));
+    d->lists[d->list_count++] = (struct bench_list){first, d->step_count - first};
+    return e;
+}
+
+/* {"data": [step, ...]} or {"data": [[step, ...], ...]} */
 static struct err *read_steps(const struct bench_options *o, const struct bench_model *m,
                               yyjson_val *root, struct bench_data *d)
 {
-    yyjson_val *data = yyjson_obj_get(root, "data"), *each, *step;
-    size_t i, count, k, steps;
+    yyjson_val *data = yyjson_obj_get(root, "data"), *each;
+    size_t i, count;
     struct err *e = NULL;
+    if (!yyjson_is_arr(yyjson_arr_get_first(data)))
+        return data_add_list(o, m, data, d);
     yyjson_arr_foreach(data, i, count, each)
     {
-        if (yyjson_is_obj(each) && !e)
-            e = add_step(o, m, each, d);
-        yyjson_arr_foreach(each, k, steps, step)
-        {
-            if (!e)
-                e = add_step(o, m, step, d);
-        }
+        if (!e)
+            e = data_add_list(o, m, each, d);
     }
-    if (!e && !d->step_count)
-        e = err_new(STATUS_INVALID_ARG, "expected {\"data\": [{\"INPUT\": [...]}, ...]}");
     return e;
+}
+
+/* Each --shape is of an input. */
+static struct err *check_shapes(const struct bench_options *o, const struct bench_model *m)
+{
+    for (uint32_t i = 0; i < o->shape_count; i++) {
+        const struct bench_shape *s = &o->shapes[i];
+        uint32_t k = 0;
+        while (k < m->input_count && !names(s, &m->inputs[k]))
+            k++;
+        if (k == m->input_count)
+            return err_new(STATUS_INVALID_ARG, "option --shape: the model '%s' has no input '%.*s'",
+                           o->model, (int)s->name_len, s->name);
+    }
+    return NULL;
 }
 
 struct err *bench_data_make(const struct bench_options *o, const struct bench_model *m,
@@ -271,6 +363,9 @@ struct err *bench_data_make(const struct bench_options *o, const struct bench_mo
                        "option --batch-size: expected at most %u, which is max_batch_size of the "
                        "model '%s', found %u",
                        m->max_batch_size ? m->max_batch_size : 1, o->model, o->batch_size);
+    struct err *e = check_shapes(o, m);
+    if (e)
+        return e;
     if (strcmp(o->input_data, "random") == 0 || strcmp(o->input_data, "zero") == 0 ||
         file_is_dir(o->input_data)) {
         ret->steps = mem_zalloc(sizeof(*ret->steps));
@@ -279,7 +374,7 @@ struct err *bench_data_make(const struct bench_options *o, const struct bench_mo
     }
     char *text = NULL;
     size_t len = 0;
-    struct err *e = file_read(o->input_data, BENCH_DATA_FILE_BYTES, &text, &len);
+    e = file_read(o->input_data, BENCH_DATA_FILE_BYTES, &text, &len);
     if (e)
         return err_wrap(e, "option --input-data: expected random, zero, a file or a directory");
     yyjson_read_err problem;
@@ -301,4 +396,5 @@ void bench_data_fini(struct bench_data *d)
         mem_free(d->steps[i].tensors);
     }
     mem_free(d->steps);
+    mem_free(d->lists);
 }

@@ -28,9 +28,16 @@ struct bench_step {
     uint32_t tensor_count; /* an optional input may be left out */
 };
 
+/* The steps of one sequence, in order. */
+struct bench_list {
+    uint32_t first, count; /* of the steps; count is at least 1 */
+};
+
 struct bench_data {
     struct bench_step *steps;
     uint32_t step_count;
+    struct bench_list *lists; /* of a JSON file, which has at least one; else there are none */
+    uint32_t list_count;
 };
 
 /* bench_data_make - all steps, as the options ask.

@@ -98,6 +98,23 @@ static void html_put_level(struct strbuf *to, const struct bench_options *o,
     strbuf_printf(to, "\"receive\":%.3f}}", p.receive / 1000);
 }
 
+/* The levels with answers, or those without: they have no numbers to draw. */
+static void html_put_levels(struct strbuf *to, const struct bench_options *o,
+                            const struct bench_result *results, uint32_t count, bool answered)
+{
+    bool first = true;
+    for (uint32_t i = 0; i < count; i++) {
+        if ((results[i].measured.latencies.count > 0) != answered)
+            continue;
+        strbuf_puts(to, first ? "" : ",");
+        first = false;
+        if (answered)
+            html_put_level(to, o, &results[i]);
+        else
+            strbuf_printf(to, "%g", results[i].level);
+    }
+}
+
 void bench_html_fill(const struct strbuf *page, const struct bench_options *o,
                      const struct bench_result *results, uint32_t count, struct strbuf *to)
 {
@@ -113,11 +130,9 @@ void bench_html_fill(const struct strbuf *page, const struct bench_options *o,
     html_put_string(&json, strbuf_str(&text));
     strbuf_printf(&json, ",\"level\":\"%s\",\"levels\":[",
                   o->rate.given ? "Request rate" : "Concurrency");
-    for (uint32_t i = 0; i < count; i++) {
-        if (i)
-            strbuf_putc(&json, ',');
-        html_put_level(&json, o, &results[i]);
-    }
+    html_put_levels(&json, o, results, count, true);
+    strbuf_puts(&json, "],\"unanswered\":[");
+    html_put_levels(&json, o, results, count, false);
     strbuf_puts(&json, "]}");
     put_replaced(to, strbuf_str(page), data_mark, strbuf_str(&json));
     strbuf_fini(&text);

@@ -31,7 +31,8 @@ static int http_on_body(llhttp_t *p, const char *bytes, size_t len)
     struct bench_call *c = http_of(p)->call;
     if (!c || (!c->keep && p->status_code == 200))
         return 0;
-    if (c->answer.len + len > BENCH_WIRE_ANSWER_BYTES)
+    if (c->answer.len + len >
+        (p->status_code == 200 ? BENCH_WIRE_ANSWER_BYTES : BENCH_WIRE_ERROR_BYTES))
         return HPE_USER;
     strbuf_append(&c->answer, bytes, len);
     return 0;
@@ -154,7 +155,10 @@ static void http_read(struct bench_http *h)
     if (h->call && !h->call->came)
         h->call->came = clock_now_ns();
     enum llhttp_errno r = llhttp_execute(&h->parser, (const char *)h->wire->buffer, (size_t)n);
-    if (r != HPE_OK || (h->complete && !h->call))
+    if (r == HPE_USER)
+        http_end(h, err_new(STATUS_INTERNAL, "the answer is too long (HTTP status %d)",
+                            h->parser.status_code));
+    else if (r != HPE_OK || (h->complete && !h->call))
         http_end(h, err_new(STATUS_INTERNAL,
                             "what comes back is no HTTP/1.1: a port for gRPC takes -i grpc"));
     else if (h->complete)

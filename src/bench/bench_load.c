@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define DRAIN_NS TIME_S(30) /* how long the end of a level waits for answers */
+#define SEQUENCE_LENGTH 20u /* on average, where neither an option nor the data says another */
 
 /* One request at a time. */
 struct bench_slot {
@@ -19,7 +19,9 @@ struct bench_slot {
     struct strbuf head;
     time_ns due; /* when it should have been sent */
     struct bench_place place;
-    uint32_t left; /* requests of its sequence that come after this one */
+    uint32_t left;                 /* requests of its sequence that come after this one */
+    const struct bench_list *list; /* that its sequence sends; NULL = the data has none */
+    uint32_t sent;                 /* requests of its sequence so far */
 };
 
 struct bench_load {
@@ -39,8 +41,10 @@ struct bench_load {
     double next_ns;      /* when the next one is due */
     uint64_t random;
     uint64_t next_sequence; /* the correlation id of the next one */
+    uint32_t next_list;     /* that the next sequence sends */
 
-    struct loop_timer window_end, drain_end;
+    /* late: the statistics are, or at the end of a level the last answers */
+    struct loop_timer window_end, late;
     struct bench_lane *lane; /* for statistics */
     struct bench_call asked;
     struct strbuf question;
@@ -63,6 +67,13 @@ static double load_random(struct bench_load *l)
     return (double)(l->random >> 11) / 9007199254740992.0;
 }
 
+static uint32_t random_length(struct bench_load *l)
+{
+    double length = l->o->sequence_length ? l->o->sequence_length : SEQUENCE_LENGTH;
+    length *= 1 + (2 * load_random(l) - 1) * l->o->sequence_variation / 100;
+    return length < 1 ? 1 : (uint32_t)(length + 0.5);
+}
+
 /* The next request of the slot's sequence, or the first of another; the last one when a level
  * ends, so that the server keeps none open. */
 static void slot_take_place(struct bench_slot *s)
@@ -70,9 +81,10 @@ static void slot_take_place(struct bench_slot *s)
     struct bench_load *l = s->load;
     bool open = s->left > 0;
     if (!open) {
-        double length = l->o->sequence_length;
-        length *= 1 + (2 * load_random(l) - 1) * l->o->sequence_variation / 100;
-        s->left = length < 1 ? 1 : (uint32_t)(length + 0.5);
+        uint32_t lists = l->s.data->list_count;
+        s->list = lists ? &l->s.data->lists[l->next_list++ % lists] : NULL;
+        s->left = s->list && !l->o->sequence_length ? s->list->count : random_length(l);
+        s->sent = 0;
         s->place.sequence = l->next_sequence++;
     }
     s->left = l->sending ? s->left - 1 : 0;
@@ -80,13 +92,24 @@ static void slot_take_place(struct bench_slot *s)
     s->place.end = s->left == 0;
 }
 
+/* The number of the step that the slot sends next: the next of its sequence's list, which begins
+ * anew at its end, or of all. */
+static uint32_t slot_step(struct bench_slot *s)
+{
+    struct bench_load *l = s->load;
+    if (l->s.sequences)
+        slot_take_place(s);
+    if (l->s.sequences && s->list)
+        return s->list->first + s->sent++ % s->list->count;
+    uint32_t step = l->step;
+    l->step = step + 1 == l->s.data->step_count ? 0 : step + 1;
+    return step;
+}
+
 static void slot_send(struct bench_slot *s, time_ns due)
 {
     struct bench_load *l = s->load;
-    const struct bench_request *r = &l->s.requests[l->step];
-    l->step = l->step + 1 == l->s.data->step_count ? 0 : l->step + 1;
-    if (l->s.sequences)
-        slot_take_place(s);
+    const struct bench_request *r = &l->s.requests[slot_step(s)];
     s->place.final_flag = l->s.decoupled;
     if (!s->head.len || l->s.data->step_count > 1 || l->s.sequences) {
         s->head.len = 0;
@@ -122,7 +145,7 @@ static void stop_level(struct bench_load *l, struct err *e)
     l->counting = false;
     loop_timer_clear(l->s.loop, &l->window_end);
     if (l->sending)
-        loop_timer_set(l->s.loop, &l->drain_end, clock_now_ns() + DRAIN_NS);
+        loop_timer_set(l->s.loop, &l->late, clock_now_ns() + BENCH_WIRE_ANSWER_NS);
     l->sending = false;
     end_sequences(l);
     if (!l->under_way)
@@ -246,6 +269,8 @@ static void statistics_done(struct bench_call *c, struct err *e)
 {
     struct bench_load *l = LIST_ITEM(c, struct bench_load, asked);
     l->under_way--;
+    if (l->sending)
+        loop_timer_clear(l->s.loop, &l->late);
     if (!e)
         e = bench_model_statistics(l->o->protocol, c->answer.data, c->answer.len, &l->statistics);
     if (e)
@@ -270,12 +295,17 @@ static void bench_on_window_end(struct loop_timer *t)
         return;
     }
     l->under_way++;
+    loop_timer_set(l->s.loop, &l->late, clock_now_ns() + BENCH_WIRE_ANSWER_NS);
     l->lane->send(l->lane, &l->asked);
 }
 
-static void bench_on_drain_end(struct loop_timer *t)
+/* The level ends with what is under way. */
+static void bench_on_late(struct loop_timer *t)
 {
-    struct bench_load *l = LIST_ITEM(t, struct bench_load, drain_end);
+    struct bench_load *l = LIST_ITEM(t, struct bench_load, late);
+    if (l->sending)
+        l->error = err_wrap(bench_wire_late(), "the model's statistics");
+    l->sending = false;
     if (!l->error)
         l->error =
             err_new(STATUS_UNAVAILABLE, "%u requests had no answer after 30 seconds", l->under_way);
@@ -318,7 +348,7 @@ struct err *bench_load_new(const struct bench_load_settings *s, struct bench_loa
     l->random = 1;
     l->next_sequence = s->options->sequence_first;
     l->window_end = (struct loop_timer)LOOP_TIMER_INIT(bench_on_window_end);
-    l->drain_end = (struct loop_timer)LOOP_TIMER_INIT(bench_on_drain_end);
+    l->late = (struct loop_timer)LOOP_TIMER_INIT(bench_on_late);
     l->asked.done = statistics_done;
     l->asked.keep = true;
     list_init(&l->idle);
@@ -373,6 +403,14 @@ static struct err *prepare_level(struct bench_load *l, double level)
     return e;
 }
 
+void bench_load_stop(struct bench_load *l)
+{
+    if (l->sending)
+        stop_level(l, NULL);
+    else if (!l->under_way)
+        loop_stop(l->s.loop); /* it asks for the statistics before the level */
+}
+
 struct err *bench_load_measure(struct bench_load *l, double level, struct bench_result *ret)
 {
     const struct bench_window *last[BENCH_WINDOWS];
@@ -393,9 +431,11 @@ struct err *bench_load_measure(struct bench_load *l, double level, struct bench_
             slot_send(LIST_ITEM(node, struct bench_slot, idle), 0);
     }
     loop_run(l->s.loop);
-    loop_timer_clear(l->s.loop, &l->drain_end);
+    loop_timer_clear(l->s.loop, &l->late);
     e = l->error;
     l->error = NULL;
+    if (!e && !l->trial)
+        e = err_new(STATUS_CANCELLED, "ended before a window was over");
     if (e)
         return e;
     ret->level = level;

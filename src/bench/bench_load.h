@@ -39,7 +39,11 @@ struct bench_load_settings {
 struct err *bench_load_new(const struct bench_load_settings *s, struct bench_load **ret);
 void bench_load_free(struct bench_load *l);
 
+/* bench_load_stop - end the level early, with the windows that were measured; without any,
+ * bench_load_measure returns an error. On the loop's thread. */
+void bench_load_stop(struct bench_load *l);
+
 /* bench_load_measure - load the server with one level until the windows are steady, or there were
  * enough; then wait for what is under way.
- * errors  those of the first call that failed */
+ * errors  those of the first call that failed; CANCELLED: stopped before a window was over */
 struct err *bench_load_measure(struct bench_load *l, double level, struct bench_result *ret);

@@ -13,13 +13,33 @@ static struct err *bench_model_strange(const char *what)
                    what);
 }
 
+static void put_segment(struct strbuf *to, const char *name)
+{
+    for (; *name; name++) {
+        char c = *name;
+        if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+            strchr("-._~!$&'()*+,;=:@", c)) /* a segment, RFC 3986 */
+            strbuf_putc(to, c);
+        else
+            strbuf_printf(to, "%%%02X", (unsigned char)c);
+    }
+}
+
+void bench_model_path(const struct bench_options *o, struct strbuf *to)
+{
+    strbuf_puts(to, "/v2/models/");
+    put_segment(to, o->model);
+    if (*o->version)
+        strbuf_puts(to, "/versions/");
+    put_segment(to, o->version);
+}
+
 static void ask_http(const struct bench_options *o, enum bench_question q, struct strbuf *ret)
 {
     static const char *const ends[] = {
         [BENCH_METADATA] = "", [BENCH_CONFIG] = "/config", [BENCH_STATISTICS] = "/stats"};
-    strbuf_printf(ret, "GET /v2/models/%s", o->model);
-    if (*o->version)
-        strbuf_printf(ret, "/versions/%s", o->version);
+    strbuf_puts(ret, "GET ");
+    bench_model_path(o, ret);
     strbuf_printf(ret, "%s HTTP/1.1\r\nHost: %s\r\n\r\n", ends[q], o->host);
 }
 
@@ -237,9 +257,15 @@ struct err *bench_model_statistics(enum bench_protocol p, const void *answer, si
     return ret->known ? NULL : bench_model_strange("statistics");
 }
 
+/* The server may have started anew meanwhile. */
+static uint64_t bench_more(uint64_t before, uint64_t after)
+{
+    return after > before ? after - before : 0;
+}
+
 static struct bench_duration bench_duration_since(struct bench_duration a, struct bench_duration b)
 {
-    return (struct bench_duration){b.count - a.count, b.ns - a.ns};
+    return (struct bench_duration){bench_more(a.count, b.count), bench_more(a.ns, b.ns)};
 }
 
 struct bench_statistics bench_model_since(const struct bench_statistics *before,
@@ -247,8 +273,8 @@ struct bench_statistics bench_model_since(const struct bench_statistics *before,
 {
     return (struct bench_statistics){
         .known = before->known && after->known,
-        .inferences = after->inferences - before->inferences,
-        .executions = after->executions - before->executions,
+        .inferences = bench_more(before->inferences, after->inferences),
+        .executions = bench_more(before->executions, after->executions),
         .success = bench_duration_since(before->success, after->success),
         .queue = bench_duration_since(before->queue, after->queue),
         .input = bench_duration_since(before->input, after->input),

@@ -45,6 +45,10 @@ struct bench_statistics {
     struct bench_duration success, queue, input, infer, output, cache_hit, cache_miss;
 };
 
+/* bench_model_path - append the model's path of HTTP: "/v2/models/NAME", with its version if one is
+ * asked for; what a path may not hold is percent-encoded. */
+void bench_model_path(const struct bench_options *o, struct strbuf *to);
+
 /* bench_model_ask - the question in a protocol.
  * ret_path  of gRPC: the method; of HTTP: the message is complete and has the path
  * ret       cleared first; for gRPC a message with its 5-byte prefix */
@@ -62,7 +66,7 @@ struct err *bench_model_config(struct bench_model *m, enum bench_protocol p, con
 struct err *bench_model_statistics(enum bench_protocol p, const void *answer, size_t len,
                                    struct bench_statistics *ret);
 
-/* bench_model_since - what came after `before`. */
+/* bench_model_since - what came after `before`; 0 where a counter went back. */
 struct bench_statistics bench_model_since(const struct bench_statistics *before,
                                           const struct bench_statistics *after);
 

@@ -7,13 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum kind {
     KIND_TEXT,
     KIND_NUMBER,  /* a whole one, from least to most */
     KIND_PERCENT, /* above 0, at most 100 */
+    KIND_SPREAD,  /* a percentage that may be 0 */
     KIND_MS,      /* a time, above 0 */
-    KIND_RANGE,
+    KIND_RANGE,   /* of whole numbers, or if `least` is 0 of any */
     KIND_FLAG,
     KIND_PROTOCOL,
     KIND_ADDRESS,
@@ -34,6 +36,7 @@ struct bench_row {
     const char *help;
 };
 
+#define LEAST_RATE  0.001 /* requests a second */
 #define FIELD(name) offsetof(struct bench_options, name)
 
 static const struct bench_row rows[] = {
@@ -43,9 +46,9 @@ static const struct bench_row rows[] = {
     {"url", 'u', KIND_ADDRESS, "HOST[:PORT]", 0, 0, 0,
      "The server. Default: localhost:8000, with gRPC localhost:8001."},
     {"protocol", 'i', KIND_PROTOCOL, "http|grpc", 0, 0, 0, "Default: http."},
-    {"concurrency-range", 0, KIND_RANGE, "FIRST[:LAST[:STEP]]", FIELD(concurrency), 0, 0,
-     "Requests under way at any time: each level is measured. Default: 1."},
-    {"request-rate-range", 0, KIND_RANGE, "FIRST[:LAST[:STEP]]", FIELD(rate), 0, 0,
+    {"concurrency-range", 0, KIND_RANGE, "FIRST[:LAST[:STEP]]", FIELD(concurrency), 1,
+     BENCH_OPTIONS_SLOTS, "Requests under way at any time: each level is measured. Default: 1."},
+    {"request-rate-range", 0, KIND_RANGE, "FIRST[:LAST[:STEP]]", FIELD(rate), 0, BENCH_OPTIONS_RATE,
      "Requests a second, sent on a schedule that a slow server does not stretch: what waits "
      "counts from when it was due."},
     {"request-distribution", 0, KIND_DISTRIBUTION, "constant|poisson", 0, 0, 0,
@@ -57,8 +60,8 @@ static const struct bench_row rows[] = {
     {"shape", 0, KIND_SHAPE, "INPUT:DIM[,DIM]", 0, 0, 0,
      "The shape of an input whose dimensions vary, without the batch. May be repeated."},
     {"input-data", 0, KIND_TEXT, "random|zero|FILE|DIRECTORY", FIELD(input_data), 0, 0,
-     "What is sent: a JSON file of perf_analyzer's form, or a directory with a file of raw bytes "
-     "for each input. Default: random."},
+     "What is sent: a JSON file of perf_analyzer's form, with a list of steps for each sequence, "
+     "or a directory with a file of raw bytes for each input. Default: random."},
     {"string-length", 0, KIND_NUMBER, "BYTES", FIELD(string_length), 0, BENCH_OPTIONS_STRINGS,
      "Of strings that are made up. Default: 128."},
     {"string-data", 0, KIND_TEXT, "TEXT", FIELD(string_data), 0, 0,
@@ -87,9 +90,10 @@ static const struct bench_row rows[] = {
      "gRPC only: requests go over streams, one for each request under way. Models that answer with "
      "any number of responses need it."},
     {"sequence-length", 0, KIND_NUMBER, "COUNT", FIELD(sequence_length), 1, 1000000,
-     "Requests of a sequence, for a model that takes sequences. Default: 20."},
-    {"sequence-length-variation", 0, KIND_PERCENT, "PERCENT", FIELD(sequence_variation), 0, 0,
-     "Lengths differ by as much. Default: 20."},
+     "Requests of a sequence, for a model that takes sequences. Default: as many as the list of "
+     "--input-data has that the sequence sends, else 20."},
+    {"sequence-length-variation", 0, KIND_SPREAD, "PERCENT", FIELD(sequence_variation), 0, 0,
+     "Lengths differ by as much, but those of a list. Default: 20."},
     {"start-sequence-id", 0, KIND_NUMBER, "NUMBER", FIELD(sequence_first), 1, UINT32_MAX,
      "The correlation id of the first sequence. Default: 1."},
     {"num-of-sequences", 0, KIND_NUMBER, "COUNT", FIELD(sequence_count), 1, BENCH_OPTIONS_SLOTS,
@@ -124,22 +128,36 @@ static bool read_real(const char **text, double *ret)
     return true;
 }
 
+/* A number of a range. */
+static bool read_level(const struct bench_row *row, const char **text, double *ret)
+{
+    return read_real(text, ret) && *ret <= row->most &&
+           (row->least ? *ret >= row->least && *ret == (uint32_t)*ret : *ret >= LEAST_RATE);
+}
+
 static struct err *read_range(const struct bench_row *row, const char *text,
                               struct bench_range *ret)
 {
     struct bench_range r = {.given = true, .step = 1};
+    char expected[128];
     const char *at = text;
-    bool ok = read_real(&at, &r.first);
-    r.last = r.first;
+    bool ok = read_level(row, &at, &r.first);
+    double last = r.first;
     if (ok && *at == ':')
-        ok = (at++, read_real(&at, &r.last));
+        ok = (at++, read_level(row, &at, &last));
     if (ok && *at == ':')
-        ok = (at++, read_real(&at, &r.step));
-    if (!ok || *at || !(r.first > 0) || r.last < r.first || !(r.step > 0))
-        return bench_options_bad(row, "FIRST[:LAST[:STEP]], each above 0 and LAST not below FIRST",
-                                 text);
-    if ((r.last - r.first) / r.step >= BENCH_OPTIONS_LEVELS)
+        ok = (at++, read_level(row, &at, &r.step));
+    if (!ok || *at || last < r.first) {
+        snprintf(expected, sizeof(expected),
+                 "FIRST[:LAST[:STEP]], %s %g to %u and LAST not below FIRST",
+                 row->least ? "whole numbers from" : "each from",
+                 row->least ? row->least : LEAST_RATE, row->most);
+        return bench_options_bad(row, expected, text);
+    }
+    double steps = (last - r.first) / r.step;
+    if (steps >= BENCH_OPTIONS_LEVELS)
         return bench_options_bad(row, "a range of at most 1000 levels", text);
+    r.count = 1 + (uint32_t)(steps + 1e-9); /* 0.1:1:0.1 has ten, however they are rounded */
     *ret = r;
     return NULL;
 }
@@ -168,12 +186,17 @@ static struct err *read_shape(const struct bench_row *row, const char *text,
     return NULL;
 }
 
-/* HOST, HOST:PORT, [IPV6]:PORT or unix:PATH; a scheme in front is dropped. */
+/* HOST, HOST:PORT, [IPV6]:PORT or unix:PATH; a scheme in front is dropped, unless it asks for
+ * TLS. */
 static struct err *read_address(const struct bench_row *row, const char *text,
                                 struct bench_options *o)
 {
     const char *found = text;
     const char *scheme = strstr(text, "://");
+    if (strncasecmp(text, "https://", 8) == 0 || strncasecmp(text, "grpcs://", 8) == 0)
+        return bench_options_bad(
+            row, "an address without TLS, which nereid bench does not speak: http://HOST:PORT",
+            text);
     text = scheme ? scheme + 3 : text;
     size_t len = strlen(text);
     while (len && text[len - 1] == '/' && strncmp(text, "unix:", 5) != 0)
@@ -234,13 +257,15 @@ static struct err *read_value(const struct bench_row *row, const char *text,
     case KIND_NUMBER:
         return read_number(row, text, field);
     case KIND_PERCENT:
+    case KIND_SPREAD:
     case KIND_MS: {
+        static const char *const expected[] = {[KIND_PERCENT] = "a number above 0, at most 100",
+                                               [KIND_SPREAD] = "a number from 0 to 100",
+                                               [KIND_MS] = "a number above 0"};
         const char *at = text;
-        if (!read_real(&at, real) || *at || !(*real > 0) ||
-            (row->kind == KIND_PERCENT && *real > 100))
-            return bench_options_bad(
-                row, row->kind == KIND_MS ? "a number above 0" : "a number above 0, at most 100",
-                text);
+        if (!read_real(&at, real) || *at || (row->kind != KIND_SPREAD && !(*real > 0)) ||
+            (row->kind != KIND_MS && *real > 100))
+            return bench_options_bad(row, expected[row->kind], text);
         return NULL;
     }
     case KIND_RANGE:
@@ -296,10 +321,6 @@ static struct err *bench_options_check(struct bench_options *o)
     if (o->concurrency.given && o->rate.given)
         return err_new(STATUS_INVALID_ARG, "--concurrency-range and --request-rate-range: either "
                                            "so many requests at a time, or so many a second");
-    if (o->concurrency.last > BENCH_OPTIONS_SLOTS)
-        return err_new(STATUS_INVALID_ARG,
-                       "option --concurrency-range: expected at most %u requests, found %.0f",
-                       BENCH_OPTIONS_SLOTS, o->concurrency.last);
     if (o->protocol == BENCH_GRPC && (o->json_input || o->json_output))
         return err_new(STATUS_INVALID_ARG, "--input-tensor-format and --output-tensor-format: "
                                            "json is of HTTP only, leave out -i grpc");
@@ -328,7 +349,6 @@ struct err *bench_options_parse(int argc, char **argv, struct bench_options *ret
                                   .stability = 10,
                                   .max_trials = 10,
                                   .calls_per_connection = 6,
-                                  .sequence_length = 20,
                                   .sequence_variation = 20,
                                   .sequence_first = 1,
                                   .sequence_count = 4};
@@ -383,5 +403,5 @@ char *bench_options_help(void)
 bool bench_options_level(const struct bench_range *r, uint32_t n, double *ret)
 {
     *ret = r->first + n * r->step;
-    return *ret <= r->last * (1 + 1e-9);
+    return n < r->count;
 }

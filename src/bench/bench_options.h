@@ -8,19 +8,21 @@
 
 #define BENCH_OPTIONS_SHAPES  64u
 #define BENCH_OPTIONS_RANK    32u
-#define BENCH_OPTIONS_LEVELS  1000u  /* the most levels of a range */
-#define BENCH_OPTIONS_SLOTS   10000u /* the most requests under way */
-#define BENCH_OPTIONS_STRINGS 65536u /* the longest string made up */
+#define BENCH_OPTIONS_LEVELS  1000u     /* the most levels of a range */
+#define BENCH_OPTIONS_RATE    10000000u /* the most requests a second */
+#define BENCH_OPTIONS_SLOTS   10000u    /* the most requests under way */
+#define BENCH_OPTIONS_STRINGS 65536u    /* the longest string made up */
 
 enum bench_protocol {
     BENCH_HTTP,
     BENCH_GRPC,
 };
 
-/* first, first + step, ... up to last */
+/* first, first + step, ... */
 struct bench_range {
     bool given;
-    double first, last, step;
+    double first, step;
+    uint32_t count;
 };
 
 /* --shape NAME:DIM,DIM */
@@ -56,7 +58,7 @@ struct bench_options {
     uint32_t calls_per_connection;
     bool streaming;
     bool shared_memory;        /* inputs lie in it */
-    uint32_t sequence_length;  /* requests of a sequence on average */
+    uint32_t sequence_length;  /* requests of a sequence on average; 0 = not given */
     double sequence_variation; /* percent */
     uint32_t sequence_first;   /* the correlation id of the first one */
     uint32_t sequence_count;   /* at a time, with a request rate */

@@ -122,10 +122,25 @@ static void put_server(const struct bench_window *w, struct strbuf *to)
                   bench_us(p.queue), bench_us(p.input), bench_us(p.infer), bench_us(p.output));
 }
 
+/* Windows without an answer have no latency. */
+static bool put_unanswered(const struct bench_options *o, const struct bench_result *r,
+                           struct strbuf *to)
+{
+    if (r->measured.latencies.count)
+        return false;
+    strbuf_printf(to,
+                  "  No request was answered within a window of %u msec: make "
+                  "--measurement-interval (-p) longer than an answer takes\n\n",
+                  o->interval_ms);
+    return true;
+}
+
 void bench_report_level(const struct bench_options *o, const struct bench_result *r,
                         struct strbuf *to)
 {
     strbuf_printf(to, "Request %s: %g\n", o->rate.given ? "Rate" : "concurrency", r->level);
+    if (put_unanswered(o, r, to))
+        return;
     put_client(o, r, to);
     if (r->measured.server.known)
         put_server(&r->measured, to);
@@ -137,12 +152,20 @@ void bench_report_level(const struct bench_options *o, const struct bench_result
     strbuf_putc(to, '\n');
 }
 
+static void put_rate(const struct bench_options *o, const struct bench_window *w, struct strbuf *to)
+{
+    if (w->latencies.count)
+        strbuf_printf(to, "%.2f infer/sec, latency %" PRIu64 " usec", bench_inferences(o, w),
+                      bench_us(bench_window_latency(w, o->percentile)));
+    else
+        strbuf_puts(to, "no answer");
+}
+
 void bench_report_window(const struct bench_options *o, uint32_t trial,
                          const struct bench_window *w, struct strbuf *to)
 {
-    strbuf_printf(to, "  window %u of at most %u: %.2f infer/sec, latency %" PRIu64 " usec", trial,
-                  o->max_trials, bench_inferences(o, w),
-                  bench_us(bench_window_latency(w, o->percentile)));
+    strbuf_printf(to, "  window %u of at most %u: ", trial, o->max_trials);
+    put_rate(o, w, to);
 }
 
 void bench_report_summary(const struct bench_options *o, const struct bench_result *results,
@@ -152,10 +175,13 @@ void bench_report_summary(const struct bench_options *o, const struct bench_resu
         strbuf_printf(to, "Inferences/Second vs. Client p%g Batch Latency\n", o->percentile);
     else
         strbuf_puts(to, "Inferences/Second vs. Client Average Batch Latency\n");
-    for (uint32_t i = 0; i < count; i++)
-        strbuf_printf(to, "%s: %g, throughput: %.2f infer/sec, latency %" PRIu64 " usec\n",
-                      level_name(o), results[i].level, bench_inferences(o, &results[i].measured),
-                      bench_us(bench_window_latency(&results[i].measured, o->percentile)));
+    for (uint32_t i = 0; i < count; i++) {
+        bool answered = results[i].measured.latencies.count > 0;
+        strbuf_printf(to, "%s: %g, %s", level_name(o), results[i].level,
+                      answered ? "throughput: " : "");
+        put_rate(o, &results[i].measured, to);
+        strbuf_putc(to, '\n');
+    }
 }
 
 static int by_throughput(const void *a, const void *b)
@@ -201,11 +227,14 @@ void bench_report_csv(const struct bench_options *o, const struct bench_result *
     bool server = true;
     if (is_usual_percentile(o->percentile))
         own.percentile = 0;
+    uint32_t rows = 0;
     for (uint32_t i = 0; i < count; i++) {
-        sorted[i] = &results[i];
+        if (!results[i].measured.latencies.count)
+            continue;
+        sorted[rows++] = &results[i];
         server = server && results[i].measured.server.known;
     }
-    qsort(sorted, count, sizeof(struct bench_result *), by_throughput);
+    qsort(sorted, rows, sizeof(struct bench_result *), by_throughput);
     strbuf_printf(to, "%s,Inferences/Second,Client Send,", level_name(o));
     if (server)
         strbuf_puts(to, "Network+Server Send/Recv,Server Queue,Server Compute Input,Server Compute "
@@ -216,7 +245,7 @@ void bench_report_csv(const struct bench_options *o, const struct bench_result *
     if (own.percentile > 0)
         strbuf_printf(to, ",p%g latency", own.percentile);
     strbuf_putc(to, '\n');
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < rows; i++)
         put_row(&own, sorted[i], server, to);
     mem_free(sorted);
 }

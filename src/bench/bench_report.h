@@ -26,6 +26,6 @@ void bench_report_window(const struct bench_options *o, uint32_t trial,
 void bench_report_summary(const struct bench_options *o, const struct bench_result *results,
                           uint32_t count, struct strbuf *to);
 
-/* bench_report_csv - a head and a row for each level, by rising throughput. */
+/* bench_report_csv - a head and a row for each level with answers, by rising throughput. */
 void bench_report_csv(const struct bench_options *o, const struct bench_result *results,
                       uint32_t count, struct strbuf *to);

@@ -153,9 +153,8 @@ static void head_http(const struct bench_options *o, const struct bench_request 
     else if (!o->json_output)
         len =
             (size_t)snprintf(json, sizeof(json), "{\"parameters\":{\"binary_data_output\":true},");
-    strbuf_printf(to, "POST /v2/models/%s", o->model);
-    if (*o->version)
-        strbuf_printf(to, "/versions/%s", o->version);
+    strbuf_puts(to, "POST ");
+    bench_model_path(o, to);
     strbuf_printf(to, "/infer HTTP/1.1\r\nHost: %s\r\nContent-Length: %zu\r\n", o->host,
                   len + r->rest.len);
     if (r->json_len != r->rest.len)

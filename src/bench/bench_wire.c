@@ -9,8 +9,6 @@
 #include <nghttp2/nghttp2.h>
 #include <protobuf-c/protobuf-c.h>
 
-#define ASK_NS TIME_S(30)
-
 struct bench_wire *bench_wire_new(const struct bench_options *o, struct loop *loop)
 {
     struct bench_wire *w = MEM_NEW(struct bench_wire);
@@ -33,6 +31,9 @@ struct err *bench_wire_connect(struct bench_wire *w, int *ret_fd)
 {
     const struct bench_options *o = w->options;
     struct err *e = sock_connect(o->host, o->port, ret_fd);
+    if (e && err_code(e) == STATUS_INTERNAL)
+        return err_wrap(e, "too few file descriptors for so many connections: raise the limit "
+                           "(ulimit -n)");
     return err_wrap(e, "no server there (-u HOST:PORT names another)");
 }
 
@@ -56,7 +57,7 @@ struct asked {
     struct loop *loop;
     struct loop_timer timer;
     struct err *error;
-    bool over;
+    bool over, late;
 };
 
 static _Thread_local struct asked *asked; /* at most one at a time */
@@ -72,7 +73,13 @@ static void bench_asked_done(struct bench_call *c, struct err *e)
 static void bench_asked_late(struct loop_timer *t)
 {
     (void)t;
+    asked->late = true;
     loop_stop(asked->loop);
+}
+
+struct err *bench_wire_late(void)
+{
+    return err_new(STATUS_UNAVAILABLE, "no answer within 30 seconds");
 }
 
 struct err *bench_wire_ask(struct bench_wire *w, struct bench_lane *l, struct bench_call *c)
@@ -81,12 +88,12 @@ struct err *bench_wire_ask(struct bench_wire *w, struct bench_lane *l, struct be
     asked = &a;
     c->keep = true;
     c->done = bench_asked_done;
-    loop_timer_set(w->loop, &a.timer, clock_now_ns() + ASK_NS);
+    loop_timer_set(w->loop, &a.timer, clock_now_ns() + BENCH_WIRE_ANSWER_NS);
     l->send(l, c);
     loop_run(w->loop);
     loop_timer_clear(w->loop, &a.timer);
     asked = NULL;
-    if (!a.over)
-        return err_new(STATUS_UNAVAILABLE, "no answer within 30 seconds");
-    return a.error;
+    if (a.over)
+        return a.error;
+    return a.late ? bench_wire_late() : err_new(STATUS_CANCELLED, "ended before the answer came");
 }

@@ -16,7 +16,9 @@ struct ProtobufCMessage;
 
 /* The longest answer that is kept. */
 #define BENCH_WIRE_ANSWER_BYTES ((size_t)256 << 20)
+#define BENCH_WIRE_ERROR_BYTES  ((size_t)1 << 20) /* of HTTP: of one that tells of an error */
 #define BENCH_WIRE_PIECES       2
+#define BENCH_WIRE_ANSWER_NS    TIME_S(30) /* the longest wait for an answer that nobody measures */
 
 /* One call and its answer. Embedded in its owner; everything that it points to stays until done. */
 struct bench_call {
@@ -49,7 +51,7 @@ enum bench_lane_kind {
 };
 
 /* bench_wire_lane - a new lane, connected. Streams are of gRPC.
- * errors  UNAVAILABLE: nobody listens there */
+ * errors  UNAVAILABLE: nobody listens there; INTERNAL: this process has no descriptor left */
 struct err *bench_wire_lane(struct bench_wire *w, enum bench_lane_kind kind,
                             struct bench_lane **ret);
 
@@ -58,5 +60,8 @@ void bench_wire_put(struct strbuf *to, const struct ProtobufCMessage *m);
 
 /* bench_wire_ask - one call, from its begin to its end. Runs the loop.
  * c       its path and pieces
- * errors  the server's, or 30 seconds went by */
+ * errors  the server's; 30 seconds went by; somebody else has stopped the loop */
 struct err *bench_wire_ask(struct bench_wire *w, struct bench_lane *l, struct bench_call *c);
+
+/* bench_wire_late - the error of a call that has no answer after BENCH_WIRE_ANSWER_NS. */
+struct err *bench_wire_late(void);

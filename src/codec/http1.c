@@ -8,6 +8,7 @@
 #define TWO_LENGTHS "Inference-Header-Content-Length is given twice"
 
 #define KNOWN_BYTES 512u /* a longer head is not remembered */
+#define ALL_BYTES   64u  /* the memory of more headers is not kept for the next head */
 
 enum field {
     FIELD_OTHER,
@@ -16,6 +17,10 @@ enum field {
     FIELD_ACCEPT_ENCODING,
     FIELD_TENSOR_HEADER,
     FIELD_TRANSFER_ENCODING,
+    /* kept by every connection, for http1_header */
+    FIELD_HOST,
+    FIELD_ORIGIN,
+    FIELD_SITE,
 };
 
 /* The value of Transfer-Encoding so far. */
@@ -28,8 +33,14 @@ enum transfer {
 static enum field http1_field(const char *name, size_t len)
 {
     switch (len) {
+    case 4:
+        return strncasecmp(name, "Host", 4) == 0 ? FIELD_HOST : FIELD_OTHER;
     case 6:
+        if (strncasecmp(name, "Origin", 6) == 0)
+            return FIELD_ORIGIN;
         return strncasecmp(name, "Expect", 6) == 0 ? FIELD_EXPECT : FIELD_OTHER;
+    case 14:
+        return strncasecmp(name, "Sec-Fetch-Site", 14) == 0 ? FIELD_SITE : FIELD_OTHER;
     case 15:
         return strncasecmp(name, "Accept-Encoding", 15) == 0 ? FIELD_ACCEPT_ENCODING : FIELD_OTHER;
     case 16:
@@ -139,6 +150,9 @@ static int header_done(struct http1_parser *p)
         p->head.accept_coding = http1_accept_coding(v->text, v->len);
         break;
     case FIELD_TENSOR_HEADER:
+    case FIELD_HOST:
+    case FIELD_ORIGIN:
+    case FIELD_SITE:
     case FIELD_OTHER:
         break;
     }
@@ -179,6 +193,20 @@ static int on_header_field(llhttp_t *ll, const char *at, size_t len)
     return 0;
 }
 
+/* Not where all headers are kept: on_value_kept. */
+static void keep_field(struct http1_parser *p, const char *at, size_t len)
+{
+    if (!p->collect)
+        strbuf_append(&p->all, at, len);
+}
+
+static void begin_kept(struct http1_parser *p)
+{
+    p->head.browser |= p->field != FIELD_HOST;
+    p->name[p->name_len] = '\0';
+    keep_field(p, p->name, p->name_len + 1u);
+}
+
 static int on_header_value(llhttp_t *ll, const char *at, size_t len)
 {
     struct http1_parser *p = parser_of(ll);
@@ -190,6 +218,11 @@ static int on_header_value(llhttp_t *ll, const char *at, size_t len)
             return http1_refuse(p, 431, "the request has over 256 headers");
         if (p->field == FIELD_OTHER)
             return 0;
+        if (p->field >= FIELD_HOST) {
+            begin_kept(p);
+            keep_field(p, at, len);
+            return 0;
+        }
         struct http1_value *fresh = http1_value_of(p);
         if (p->field == FIELD_TENSOR_HEADER && fresh->given)
             return http1_refuse(p, 400, TWO_LENGTHS);
@@ -199,6 +232,10 @@ static int on_header_value(llhttp_t *ll, const char *at, size_t len)
     }
     if (p->field == FIELD_OTHER)
         return 0;
+    if (p->field >= FIELD_HOST) {
+        keep_field(p, at, len);
+        return 0;
+    }
     struct http1_value *v = http1_value_of(p);
     size_t room = sizeof(v->text) - 1 - v->len;
     v->cut = v->cut || len > room;
@@ -231,11 +268,21 @@ const char *http1_note(struct http1_head *h, const char *name, size_t name_len, 
         memcpy(v->text, value, v->len);
         v->text[v->len] = '\0';
         break;
+    case FIELD_ORIGIN:
+    case FIELD_SITE:
+        h->browser = true;
+        break;
     case FIELD_TRANSFER_ENCODING:
+    case FIELD_HOST:
     case FIELD_OTHER:
         break;
     }
     return NULL;
+}
+
+bool http1_keeps(const char *name, size_t name_len)
+{
+    return http1_field(name, name_len) >= FIELD_HOST;
 }
 
 static bool http1_is_blank(char c)
@@ -249,6 +296,10 @@ static int on_header_value_complete(llhttp_t *ll)
     struct http1_parser *p = parser_of(ll);
     if (p->field == FIELD_OTHER)
         return 0;
+    if (p->field >= FIELD_HOST) {
+        keep_field(p, "", 1);
+        return 0;
+    }
     struct http1_value *v = http1_value_of(p);
     while (v->len && http1_is_blank(v->text[v->len - 1]))
         v->text[--v->len] = '\0';
@@ -390,7 +441,9 @@ void http1_next(struct http1_parser *p)
     p->name_len = 0;
     p->in_value = p->in_body = p->refused = false;
     strbuf_fini(&p->kept);
-    strbuf_fini(&p->all);
+    p->all.len = 0;
+    if (p->all.cap > ALL_BYTES)
+        strbuf_fini(&p->all);
     llhttp_init(&p->ll, HTTP_REQUEST, p->collect ? &collecting : &settings);
     p->ll.data = p;
 }
@@ -457,10 +510,11 @@ static bool take_known(struct http1_parser *p, const char *data, size_t len)
     return true;
 }
 
-/* Not for chunked messages: the parser continues their bodies from its state in the head. */
+/* Not for chunked messages: the parser continues their bodies from its state in the head. Nor for
+ * browsers: what they say of the page is looked at, and headers are not remembered. */
 static void remember(struct http1_parser *p, const char *data, size_t len)
 {
-    if (len > KNOWN_BYTES || p->head.chunked || p->collect)
+    if (len > KNOWN_BYTES || p->head.chunked || p->collect || p->head.browser)
         return;
     if (!p->known || p->known->room < len) {
         p->known = mem_realloc(p->known, sizeof(*p->known) + len);
@@ -468,6 +522,8 @@ static void remember(struct http1_parser *p, const char *data, size_t len)
     }
     struct http1_known *k = p->known;
     k->head = p->head;
+    k->head.headers = NULL;
+    k->head.headers_len = 0;
     k->url_at = (size_t)(p->head.url - data);
     k->len = len;
     memcpy(k->bytes, data, len);

@@ -64,13 +64,14 @@ struct http1_head {
     bool keep_alive;         /* from the version and the header Connection */
     bool chunked;            /* the body is chunked; else it has content_length bytes */
     bool expect_continue;    /* the header Expect exists, with any value */
+    bool browser;            /* the header Origin or Sec-Fetch-Site exists, with any value */
     uint64_t content_length; /* 0 without a Content-Length */
     enum coding content_coding;
     /* the best of gzip, deflate, zstd and identity that Accept-Encoding allows */
     enum coding accept_coding;
     struct http1_value tensor_header; /* Inference-Header-Content-Length, as sent */
-    /* after http1_collect: for each header its name, NUL, value, NUL; valid as long as url after
-     * http1_keep */
+    /* for each header its name, NUL, value, NUL; valid as long as url after http1_keep. Without
+     * http1_collect only Host, Origin and Sec-Fetch-Site, and none of a head that comes again */
     const char *headers;
     size_t headers_len;
 };
@@ -143,6 +144,9 @@ bool http1_idle(const struct http1_parser *p);
  * returns  why the request must be refused with 400, static; NULL = it need not */
 const char *http1_note(struct http1_head *h, const char *name, size_t name_len, const char *value,
                        size_t len);
+
+/* http1_keeps - true for a header that is in head->headers also without http1_collect. */
+bool http1_keeps(const char *name, size_t name_len);
 
 /* http1_accept_coding - the supported coding with the highest weight in an Accept-Encoding
  * value; identity if none is named. */

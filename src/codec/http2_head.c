@@ -101,7 +101,7 @@ void http2_head_field(struct http2_head *h, const char *name, size_t name_len, c
         return;
     }
     if (take_pseudo(h, name, name_len, value, len)) {
-        if (h->collect && IS(name, name_len, ":authority"))
+        if (IS(name, name_len, ":authority"))
             collect_field(h, "host", 4, value, len);
         return;
     }
@@ -114,7 +114,7 @@ void http2_head_field(struct http2_head *h, const char *name, size_t name_len, c
     const char *refused = http1_note(&h->head, name, name_len, value, len);
     if (refused)
         refuse_head(h, 400, refused);
-    if (h->collect)
+    if (h->collect || http1_keeps(name, name_len))
         collect_field(h, name, name_len, value, len);
 }
 

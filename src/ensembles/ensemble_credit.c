@@ -8,6 +8,7 @@ void ensemble_credit_init(struct ensemble_credit *c)
     mutex_init(&c->lock, MUTEX_RANK_LEAF);
     c->under_way = 0;
     list_init(&c->parked);
+    atomic_init(&c->waiting, 0);
 }
 
 void ensemble_credit_fini(struct ensemble_credit *c)
@@ -16,24 +17,62 @@ void ensemble_credit_fini(struct ensemble_credit *c)
     mutex_fini(&c->lock);
 }
 
-bool ensemble_credit_take(struct ensemble_credit *c, uint32_t limit, struct request *r)
+bool ensemble_credit_take(struct ensemble_credit *c, uint32_t limit, struct ensemble_claim *claim)
 {
     mutex_lock(&c->lock);
-    bool may = c->under_way < limit;
-    if (may)
+    claim->counted = c->under_way < limit;
+    claim->parked = !claim->counted && !request_is_cancelled(claim->request);
+    bool may = !claim->parked;
+    if (claim->counted)
         c->under_way++;
-    else
-        list_append(&c->parked, &r->queue_node);
+    if (claim->parked) {
+        claim->since = clock_now_ns();
+        list_append(&c->parked, &claim->node);
+        atomic_fetch_add_explicit(&c->waiting, 1, memory_order_relaxed);
+    }
     mutex_unlock(&c->lock);
     return may;
 }
 
-struct request *ensemble_credit_give(struct ensemble_credit *c)
+/* Caller holds the lock. */
+static void take_claim(struct ensemble_credit *c, struct ensemble_claim *claim)
+{
+    claim->parked = false;
+    list_remove(&claim->node);
+    atomic_fetch_sub_explicit(&c->waiting, 1, memory_order_relaxed);
+}
+
+bool ensemble_credit_remove(struct ensemble_credit *c, struct ensemble_claim *claim)
 {
     mutex_lock(&c->lock);
-    struct list *next = list_pop(&c->parked);
-    if (!next)
-        c->under_way--;
+    bool parked = claim->parked;
+    if (parked)
+        take_claim(c, claim);
     mutex_unlock(&c->lock);
-    return next ? LIST_ITEM(next, struct request, queue_node) : NULL;
+    return parked;
+}
+
+struct request *ensemble_credit_give(struct ensemble_credit *c)
+{
+    struct ensemble_claim *next = NULL;
+    mutex_lock(&c->lock);
+    if (list_empty(&c->parked)) {
+        c->under_way--;
+    } else {
+        next = LIST_ITEM(c->parked.next, struct ensemble_claim, node);
+        take_claim(c, next);
+        next->counted = true;
+    }
+    mutex_unlock(&c->lock);
+    return next ? next->request : NULL;
+}
+
+time_ns ensemble_credit_oldest(struct ensemble_credit *c)
+{
+    mutex_lock(&c->lock);
+    time_ns since = list_empty(&c->parked)
+                        ? TIME_NEVER
+                        : LIST_ITEM(c->parked.next, struct ensemble_claim, node)->since;
+    mutex_unlock(&c->lock);
+    return since;
 }

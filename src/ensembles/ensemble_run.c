@@ -28,7 +28,7 @@ struct ensemble_run_plan {
 
 /* One request of the ensemble; the struct lies in the request's arena. A thread that brings a
  * response and finds `working` false takes all waiting responses, one after the other. Only that
- * thread uses the run, except for lock, mail, working, failed and open. */
+ * thread uses the run, except for lock, mail, working, steps, failed and open. */
 struct run {
     const struct ensemble_run_plan *plan;
     struct request *request;
@@ -51,15 +51,21 @@ struct run {
     bool working;      /* a thread works on the run */
     struct mail *mail; /* responses that wait for that thread, oldest first */
     struct mail **last_mail;
+    /* steps that are not released, linked by step_request.node; a step leaves it when it is
+     * cancelled */
+    struct list steps;
 };
 
 /* The data of a step's request; it lies in the arena of that request. */
 struct step_request {
     struct run *run;
+    struct list node; /* in run->steps */
+    struct ensemble_claim claim;
     struct ensemble_frame *frame;
     uint32_t step;
     struct ensemble_sequence sequence;
-    struct ensemble_value **held; /* the values that its inputs refer to */
+    const struct ensemble_port *lacks; /* an input whose maker left it out; NULL = none does */
+    struct ensemble_value **held;      /* the values that its inputs refer to */
     uint32_t held_count;
 };
 
@@ -128,7 +134,6 @@ static void ensemble_run_leave(struct run *run)
             version_unpin(run->versions[i]);
     ensemble_flow_fini(&run->flow);
     err_free(run->error);
-    mutex_fini(&run->lock);
     request_release(run->request);
 }
 
@@ -187,11 +192,14 @@ static void ensemble_run_add_inputs(struct run *run, struct step_request *c, str
     for (uint32_t i = 0; i < step->input_count; i++) {
         const struct ensemble_port *port = &step->inputs[i];
         struct ensemble_value *v = c->frame->values[port->tensor];
-        if (!v)
-            continue; /* optional, and left out */
         size_t len = strlen(port->name);
         int32_t index = config_input(r->config, port->name, len);
         const struct model_io *io = index >= 0 ? &r->config->inputs[index] : NULL;
+        if (!v) {
+            if (io && !io->optional)
+                c->lacks = port;
+            continue;
+        }
         int64_t *shape = arena_alloc(&r->arena, (v->rank + 1) * sizeof(*shape));
         uint32_t rank = ensemble_value_shape(v, io ? io->dims : NULL, io ? io->rank : 0,
                                              r->config->max_batch_size > 0, shape);
@@ -218,9 +226,11 @@ static struct request *make_step(struct run *run, struct ensemble_frame *frame, 
     struct step_request *c = arena_alloc(&r->arena, sizeof(*c));
     *c = (struct step_request){
         .run = run,
+        .claim.request = r,
         .frame = frame,
         .step = step,
         .sequence = {from->correlation_id, from->correlation_string, from->flags}};
+    list_init(&c->node);
     r->owner = c;
     r->released = step_released;
     r->parent = request_ref(from);
@@ -247,6 +257,35 @@ static void ensemble_run_submit(const struct run *run, struct request *r)
         submit_now(r);
 }
 
+/* Submits the request of a step, or parks it. Whoever cancels the run finds it in run->steps from
+ * here on; if he looked before, its queue sees that it was cancelled. */
+static void place_step(struct run *run, struct request *r)
+{
+    struct step_request *c = r->owner;
+    struct ensemble_credit *credits = run->plan->credits;
+    mutex_lock(&run->lock);
+    list_append(&run->steps, &c->node);
+    mutex_unlock(&run->lock);
+    if (!credits ||
+        ensemble_credit_take(&credits[c->step], run->plan->ensemble->max_inflight, &c->claim))
+        ensemble_run_submit(run, r);
+}
+
+/* The error of request_prepare, with the model that left out what the step needs. */
+static struct err *explain(const struct run *run, const struct step_request *c, struct err *e)
+{
+    const struct ensemble *en = run->plan->ensemble;
+    uint32_t maker = c->lacks ? en->tensors[c->lacks->tensor].maker : ENSEMBLE_NONE;
+    if (maker == ENSEMBLE_NONE)
+        return e;
+    const struct ensemble_step *from = &en->steps[maker];
+    uint32_t i = 0;
+    while (from->outputs[i].tensor != c->lacks->tensor)
+        i++;
+    return err_wrap(e, "model '%s' left out output '%s', which input '%s' of model '%s' needs",
+                    from->model, from->outputs[i].name, c->lacks->name, en->steps[c->step].model);
+}
+
 /* Starts the steps that are ready in a frame. */
 static void start_steps(struct run *run, struct ensemble_frame *frame)
 {
@@ -257,7 +296,7 @@ static void start_steps(struct run *run, struct ensemble_frame *frame)
         atomic_fetch_add_explicit(&run->open, 1, memory_order_relaxed);
         struct err *e = request_prepare(r);
         if (e) {
-            ensemble_run_fail(run, e);
+            ensemble_run_fail(run, explain(run, r->owner, e));
             ensemble_flow_ended(&run->flow, frame);
             request_release(r);
             return;
@@ -265,9 +304,7 @@ static void start_steps(struct run *run, struct ensemble_frame *frame)
         if (run->request->trace)
             trace_request(r, trace_spawn(run->request->trace), run->versions[step]->name,
                           run->versions[step]->number);
-        struct ensemble_credit *credits = run->plan->credits;
-        if (!credits || ensemble_credit_take(&credits[step], run->plan->ensemble->max_inflight, r))
-            ensemble_run_submit(run, r);
+        place_step(run, r);
     }
 }
 
@@ -286,12 +323,14 @@ static void submit_if_wanted(const struct run *run, struct request *r)
 
 /* Submits requests that got a credit. A request that is refused at once passes its credit on;
  * the next request is appended to the list, so this loop does not become a deep recursion.
- * Clients are answered after all are submitted, because a client may wait for another answer. */
+ * Clients are answered after all are submitted, because a client may wait for another answer.
+ * Ensembles around these are not: what they give back is appended too. */
 static void submit_placed(struct list *those)
 {
     struct response_batch ends;
     struct list *node;
     response_batch_begin(&ends);
+    ends.clients = true;
     placed = those;
     while ((node = list_pop(those))) {
         struct request *r = LIST_ITEM(node, struct request, queue_node);
@@ -308,8 +347,7 @@ static void submit_placed(struct list *those)
 /* Gives the step's credit to the next parked request, of any run. */
 static void give_credit(const struct run *run, uint32_t step)
 {
-    struct request *next =
-        run->plan->credits ? ensemble_credit_give(&run->plan->credits[step]) : NULL;
+    struct request *next = ensemble_credit_give(&run->plan->credits[step]);
     if (!next)
         return;
     if (placed) {
@@ -369,6 +407,7 @@ static bool proceed(struct run *run, struct response *response)
     struct step_request *c = response->request->owner;
     bool final = response->flags & RESPONSE_FINAL;
     uint32_t step = c->step;
+    bool counted = c->claim.counted;
     struct ensemble_frame *from = c->frame;
     struct ensemble_frame *frame = ensemble_flow_answered(
         &run->flow, from, run->versions[step]->config->decoupled && !response->empty);
@@ -384,7 +423,8 @@ static bool proceed(struct run *run, struct response *response)
         ensemble_run_put_outputs(run, c, frame, response);
     if (final) {
         ensemble_flow_ended(&run->flow, from);
-        give_credit(run, step);
+        if (counted)
+            give_credit(run, step);
     }
     start_steps(run, frame);
     bool last = ensemble_run_answer(run, frame);
@@ -433,6 +473,9 @@ static void step_released(struct request *r, void *owner)
 {
     (void)r;
     struct step_request *c = owner;
+    mutex_lock(&c->run->lock);
+    list_remove(&c->node);
+    mutex_unlock(&c->run->lock);
     for (uint32_t i = 0; i < c->held_count; i++)
         ensemble_value_unref(c->held[i]);
     ensemble_run_leave(c->run);
@@ -506,6 +549,72 @@ static void ensemble_run_put_inputs(struct run *run)
         ensemble_flow_put(&run->flow, run->flow.first, en->inputs[i], NULL);
 }
 
+static void fini_lock(void *lock)
+{
+    mutex_fini(lock);
+}
+
+/* From now on the run is cancelled with its request. */
+static void ensemble_run_show(struct run *run)
+{
+    struct request *r = run->request;
+    struct serve_version *v = version_of(r);
+    mutex_init(&run->lock, MUTEX_RANK_LEAF);
+    list_init(&run->steps);
+    arena_on_end(&r->arena, fini_lock, &run->lock); /* a canceller may need it until then */
+    mutex_lock(&v->lock);
+    r->slots[REQUEST_SLOT_ENSEMBLE] = run;
+    mutex_unlock(&v->lock);
+}
+
+/* The next step that was not cancelled, with a reference; NULL = there is none. */
+static struct request *next_step(struct run *run)
+{
+    mutex_lock(&run->lock);
+    struct list *node = list_pop(&run->steps);
+    struct step_request *c = node ? LIST_ITEM(node, struct step_request, node) : NULL;
+    struct request *r = c ? request_ref(c->claim.request) : NULL;
+    mutex_unlock(&run->lock);
+    return r;
+}
+
+/* Cancels the steps that are not released. A parked one is submitted: its model refuses it, as it
+ * refuses steps that are made later. */
+static void cancel_steps(struct run *run)
+{
+    struct ensemble_credit *credits = run->plan->credits;
+    struct request *r;
+    while ((r = next_step(run))) {
+        struct step_request *c = r->owner;
+        if (credits && ensemble_credit_remove(&credits[c->step], &c->claim))
+            submit_now(r);
+        else
+            r->target->cancelled(r);
+        request_unref(r);
+    }
+}
+
+/* The function behind request_target.cancelled. Answers of steps are delivered here, so that the
+ * caller gets the ensemble's; those for loops are posted, this thread's own among them. */
+static void ensemble_run_cancel(struct request *r)
+{
+    struct serve_version *v = version_of(r);
+    struct response_batch answers;
+    struct response_batch of_steps;
+    version_pin(v);
+    mutex_lock(&v->lock);
+    struct run *run = r->slots[REQUEST_SLOT_ENSEMBLE];
+    mutex_unlock(&v->lock);
+    response_batch_begin(&answers);
+    answers.posts = true;
+    response_batch_begin(&of_steps);
+    if (run)
+        cancel_steps(run);
+    response_batch_end(&of_steps);
+    response_batch_end(&answers);
+    version_unpin(v);
+}
+
 static void ensemble_run_start(const struct ensemble_run_plan *plan, struct request *r)
 {
     struct run *run = arena_zalloc(&r->arena, sizeof(*run));
@@ -519,11 +628,11 @@ static void ensemble_run_start(const struct ensemble_run_plan *plan, struct requ
     r->times.queue_start = run->begun;
     r->spent = &run->spent;
     atomic_init(&run->open, 1);
-    mutex_init(&run->lock, MUTEX_RANK_LEAF);
     run->last_mail = &run->mail;
     run->working = true;
     ensemble_flow_init(&run->flow, run->plan->ensemble, &r->arena, run->wanted,
                        ensemble_value_unref);
+    ensemble_run_show(run);
     struct err *e = find_steps(run);
     if (e) {
         ensemble_run_fail(run, e);
@@ -550,7 +659,8 @@ static void ensemble_run_accept(struct scheduler *s, struct list *requests, bool
                            LIST_ITEM(node, struct request, queue_node));
 }
 
-/* Every scheduler must have the functions below. An ensemble queues nothing and has no runners. */
+/* Every scheduler must have the functions below. An ensemble queues nothing and has no runners;
+ * what waits are its parked steps. */
 
 static bool ensemble_run_push(struct scheduler *s, struct request *r, time_ns now)
 {
@@ -590,8 +700,22 @@ static bool ensemble_run_remove(struct scheduler *s, struct request *r)
 
 static size_t ensemble_run_depth(const struct scheduler *s)
 {
-    (void)s;
-    return 0;
+    const struct ensemble_run_plan *p = (const struct ensemble_run_plan *)s;
+    size_t sum = 0;
+    for (uint32_t i = 0; p->credits && i < p->ensemble->step_count; i++)
+        sum += atomic_load_explicit(&p->credits[i].waiting, memory_order_relaxed);
+    return sum;
+}
+
+static time_ns ensemble_run_oldest(const struct scheduler *s)
+{
+    const struct ensemble_run_plan *p = (const struct ensemble_run_plan *)s;
+    time_ns oldest = TIME_NEVER;
+    for (uint32_t i = 0; p->credits && i < p->ensemble->step_count; i++) {
+        time_ns since = ensemble_credit_oldest(&p->credits[i]);
+        oldest = since < oldest ? since : oldest;
+    }
+    return oldest;
 }
 
 static time_ns ensemble_run_never(const struct scheduler *s)
@@ -610,7 +734,7 @@ static const struct scheduler_ops ensemble_run_ops = {
     .next_deadline = ensemble_run_never,
     .remove = ensemble_run_remove,
     .depth = ensemble_run_depth,
-    .oldest = ensemble_run_never,
+    .oldest = ensemble_run_oldest,
     .free = ensemble_run_free,
 };
 
@@ -620,6 +744,7 @@ static struct err *ensemble_run_make(struct serve_version *v, struct scheduler *
         return NULL;
     struct ensemble_run_plan *p = plan_new(v->config);
     p->base = (struct scheduler){.ops = ensemble_run_ops, .version = v, .follows = true};
+    v->target.cancelled = ensemble_run_cancel;
     *ret = &p->base;
     return NULL;
 }

@@ -446,10 +446,9 @@ static void on_keepalive(struct loop_timer *t)
         loop_timer_set(grpc_conn_loop(c), t, next);
 }
 
-void grpc_conn_goodbye(struct grpc_conn *c)
+static void grpc_conn_leave(struct grpc_conn *c)
 {
-    if (c->leaving)
-        return;
+    c->fresh = false;
     c->leaving = true;
     grpc_conn_retire(c);
     LIST_EACH (node, &c->streams)
@@ -457,9 +456,35 @@ void grpc_conn_goodbye(struct grpc_conn *c)
     grpc_conn_flush_later(c);
 }
 
-bool grpc_conn_was_called(const struct grpc_conn *c)
+static void on_fresh_due(struct loop_timer *t)
+{
+    grpc_conn_leave(LIST_ITEM(t, struct grpc_conn, goodbye));
+}
+
+static bool grpc_conn_was_called(const struct grpc_conn *c)
 {
     return c->session && nghttp2_session_get_last_proc_stream_id(c->session) > 0;
+}
+
+void grpc_conn_goodbye(struct grpc_conn *c)
+{
+    if (c->leaving || c->fresh)
+        return;
+    time_ns until = c->progress + GRPC_CONN_FRESH;
+    bool told = c->peer.retiring; /* it has come of age */
+    c->fresh = !told && !grpc_conn_was_called(c) && until > loop_now(grpc_conn_loop(c));
+    if (!c->fresh) {
+        grpc_conn_leave(c);
+        return;
+    }
+    c->goodbye.due = on_fresh_due;
+    loop_timer_set(grpc_conn_loop(c), &c->goodbye, until);
+}
+
+void grpc_conn_called(struct grpc_conn *c)
+{
+    if (c->fresh)
+        loop_timer_set(grpc_conn_loop(c), &c->goodbye, loop_now(grpc_conn_loop(c)));
 }
 
 unsigned grpc_conn_cut(struct grpc_conn *c)

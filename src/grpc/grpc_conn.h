@@ -39,6 +39,9 @@ struct worker;
 
 /* A message that still needs this many bytes is read directly into its buffer: grpc_scatter.h. */
 #define GRPC_CONN_FILL_BYTES ((uint32_t)65536)
+/* How long a client that was heard of may be about to make its first call. gRPC's own client, if it
+ * is told to go just then, retries that call on the same connection until its deadline. */
+#define GRPC_CONN_FRESH TIME_S(1)
 
 /* The part of a front end on one worker. */
 struct grpc_home {
@@ -96,6 +99,7 @@ struct grpc_conn {
     struct list put_off;       /* calls that wait for a turn to be answered */
     bool proven;               /* a whole message came */
     bool leaving;              /* it will end because the server stops */
+    bool fresh;                /* it leaves with its first unary call, or when goodbye is due */
     bool late;                 /* it was opened while the server stops: calls get an error */
     struct loop_timer goodbye; /* for a client that does not answer before that */
     struct h2_peer peer;
@@ -122,11 +126,12 @@ void grpc_conn_flush_later(struct grpc_conn *c);
 
 /* grpc_conn_goodbye - tell the client to open no more calls (GOAWAY), serve the calls that it
  * opened before it read that, and close when they have ended. A streaming call ends as soon as
- * it has no request in flight. */
+ * it has no request in flight. A client that has not called yet, and was heard of within
+ * GRPC_CONN_FRESH, is told with its first unary call or when that time is over. */
 void grpc_conn_goodbye(struct grpc_conn *c);
 
-/* grpc_conn_was_called - true if it had a call. */
-bool grpc_conn_was_called(const struct grpc_conn *c);
+/* grpc_conn_called - the request of a unary call came. */
+void grpc_conn_called(struct grpc_conn *c);
 
 /* grpc_conn_close - close now: calls in flight are cancelled, their answers dropped. Not from
  * nghttp2's callbacks. */

@@ -85,28 +85,25 @@ static void on_accepted(struct worker *w, int fd, void *owner)
     grpc_conn_open(home, fd);
 }
 
-static void on_goodbye(struct mail *m)
+static void say_goodbye(struct part *p)
 {
-    struct part *p = LIST_ITEM(m, struct part, goodbye);
-    p->home.stopping = true;
     LIST_EACH (node, &p->home.conns)
         grpc_conn_goodbye(LIST_ITEM(node, struct grpc_conn, node));
     tell_if_gone(p);
 }
 
-/* If gRPC's own client is told to go just when it begins to use a connection, it retries the
- * same call on that connection until the call's deadline. So a connection without a call is told
- * nothing; it ends with its patience. */
+static void on_goodbye(struct mail *m)
+{
+    struct part *p = LIST_ITEM(m, struct part, goodbye);
+    p->home.stopping = true;
+    say_goodbye(p);
+}
+
 static void on_closing(struct mail *m)
 {
     struct part *p = LIST_ITEM(m, struct part, closing);
     p->home.closing = true;
-    LIST_EACH (node, &p->home.conns) {
-        struct grpc_conn *c = LIST_ITEM(node, struct grpc_conn, node);
-        if (grpc_conn_was_called(c))
-            grpc_conn_goodbye(c);
-    }
-    tell_if_gone(p);
+    say_goodbye(p);
 }
 
 /* Counted before the last connection is gone: the front end's count is read then. */

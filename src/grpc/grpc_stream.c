@@ -330,6 +330,8 @@ static void grpc_stream_deliver(struct grpc_stream *s)
     s->in = (struct grpc_inbox){0};
     s->of_use = true;
     grpc_conn_of_use(s->conn);
+    if (!s->method->streams)
+        grpc_conn_called(s->conn);
     pool_whole(s->conn->account, len);
     if (compressed && s->encoding == CODING_IDENTITY) {
         grpc_answer_fail(

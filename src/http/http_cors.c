@@ -77,6 +77,26 @@ const char *http_cors_lines(const struct http_cors *c, const struct http1_head *
     return o ? o->lines : VARY;
 }
 
+static bool is_of_host(const char *origin, const char *host)
+{
+    const char *named = strstr(origin, "://");
+    return named && host && strcmp(named + 3, host) == 0;
+}
+
+bool http_cors_refuses(const struct http_cors *c, const struct http1_head *head)
+{
+    if (!head->browser || http1_reads(head->method) || head->method == HTTP1_OPTIONS)
+        return false;
+    const char *site = http1_header(head, "Sec-Fetch-Site", NULL);
+    const char *origin = http1_header(head, "Origin", NULL);
+    bool own;
+    if (site && *site) /* old browsers, and pages that came over plain HTTP, do not say it */
+        own = strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
+    else
+        own = !origin || !*origin || is_of_host(origin, http1_header(head, "Host", NULL));
+    return !own && !(c && origin_of(c, head));
+}
+
 bool http_cors_preflight(const struct http_cors *c, const struct http1_head *head,
                          const char **ret_lines)
 {

@@ -18,6 +18,12 @@ void http_cors_free(struct http_cors *c);
  * head  with its headers: see http1_collect */
 const char *http_cors_lines(const struct http_cors *c, const struct http1_head *head);
 
+/* http_cors_refuses - true if a page of another origin asks for more than to read, and may not.
+ * Browsers send simple requests of any page without asking first, and only hide the answer.
+ * c       NULL = no other origin may
+ * source  CrossOriginProtection of Go's net/http */
+bool http_cors_refuses(const struct http_cors *c, const struct http1_head *head);
+
 /* http_cors_preflight - true if a browser asks whether a page may send a request, and it may.
  * ret_lines  what the answer says besides http_cors_lines; static */
 bool http_cors_preflight(const struct http_cors *c, const struct http1_head *head,

@@ -1,5 +1,6 @@
 #include "http/http_gate.h"
 
+#include "base/log.h"
 #include "base/strbuf.h"
 #include "codec/http1.h"
 #include "http/http_conn.h"
@@ -83,11 +84,33 @@ static struct http_exchange *answer_browser(struct http_line *l, const struct ht
     return x;
 }
 
+/* The answer to a page that may not ask this; else NULL. */
+static struct http_exchange *turn_page_away(struct http_line *l, const struct http1_head *h,
+                                            const struct http_route *route)
+{
+    if (!http_cors_refuses(l->conn->shard->front->cors, h))
+        return NULL;
+    const char *origin = http1_header(h, "Origin", NULL);
+    struct strbuf text = STRBUF_INIT;
+    strbuf_printf(
+        &text,
+        "a page of another origin (%.*s) asked; --http-cors-origin names the origins whose "
+        "pages may",
+        OPTIONS_MAX_ORIGIN_BYTES, origin ? origin : "null");
+    LOG_WARN("HTTP request refused: %s", strbuf_str(&text));
+    struct http_exchange *x = begin_refusal(l, h, route);
+    http_exchange_fault(x, 403, strbuf_str(&text));
+    strbuf_fini(&text);
+    return x;
+}
+
 /* Where pages or keys are looked at: the answer to who is not let in; else NULL. */
 __attribute__((noinline)) static struct http_exchange *
 look_closely(struct http_line *l, const struct http1_head *h, const struct http_route *route)
 {
     struct http_exchange *x = answer_browser(l, h, route);
+    if (!x)
+        x = turn_page_away(l, h, route);
     return x ? x : turn_away(l, h, route);
 }
 
@@ -107,7 +130,7 @@ struct http_exchange *http_gate(struct http_line *l, struct http1_head *h,
     const struct http_front *f = l->conn->shard->front;
     *ret_route = f->service->route(f, h);
     struct http_exchange *x =
-        f->cors || guard_asks(&f->guard) ? look_closely(l, h, ret_route) : NULL;
+        h->browser || f->cors || guard_asks(&f->guard) ? look_closely(l, h, ret_route) : NULL;
     if (x)
         return x;
     struct err *e = f->service->admit(f, h, ret_route, ret_max);

@@ -103,7 +103,12 @@ struct err *allocator_output(struct response *r, struct tensor_output *output, u
     m->allocator = a;
     m->userp = buffer_userp;
     buffer_attributes_init(&m->attributes, byte_size, m->buf.memory, actual_device);
-    if (a->attributes)
+    if ((unsigned)actual_memory > TRITONSERVER_MEMORY_GPU)
+        e = err_new(STATUS_INVALID_ARG,
+                    "the response allocator gave memory of type %d for output '%s': expected a "
+                    "TRITONSERVER_MemoryType",
+                    (int)actual_memory, output->name);
+    if (!e && a->attributes)
         e = (struct err *)a->attributes(allocator_handle(a), output->name,
                                         (TRITONSERVER_BufferAttributes *)&m->attributes, userp,
                                         buffer_userp);

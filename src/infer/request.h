@@ -47,6 +47,7 @@ enum request_slot {
     REQUEST_SLOT_ORDER,    /* serve/ordering.c */
     REQUEST_SLOT_CACHE,    /* cache/cache_stage.c */
     REQUEST_SLOT_REGIONS,  /* regions/regions_lend.c */
+    REQUEST_SLOT_ENSEMBLE, /* ensembles/ensemble_run.c; guarded by the version's lock */
     REQUEST_SLOTS,
 };
 
@@ -168,6 +169,7 @@ struct request {
      * cached */
     bool memory_shared;
     bool bounded; /* see request_bound */
+    bool unnamed; /* the server made up its correlation id; no other request can name it */
     bool gap;     /* only fills a row of a batch: nobody waits for it, and statistics skip it */
     /* Execute was called with it, so the server makes sure that it gets a final response. Of an
      * ensemble: with the request of a step that answered */

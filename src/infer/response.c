@@ -383,7 +383,8 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
  * before the end of the batch, and the order would be lost. */
 static bool keeps_back(const struct response_batch *b, const struct response *r)
 {
-    return (r->flags & RESPONSE_FINAL) && (b->all || !request_is_of_many(r->request));
+    return (r->flags & RESPONSE_FINAL) && (b->all || !request_is_of_many(r->request)) &&
+           !(b->clients && r->request->parent);
 }
 
 /* Responses of a request of which earlier ones wait go behind those; there may be thousands. */
@@ -398,20 +399,6 @@ static void response_post(struct loop *home, struct mail *first, struct mail *la
         loop_post_many(home, first, last);
     else
         loop_post(home, first, last);
-}
-
-void response_pass_on(struct response *r)
-{
-    struct response_batch *b = open_batch && keeps_back(open_batch, r) ? open_batch : NULL;
-    struct loop *home = r->request->home;
-    if (b) {
-        *(b->first ? &b->last->next : &b->first) = &r->mail;
-        b->last = &r->mail;
-    } else if (!home) {
-        response_hand_over(&r->mail);
-    } else {
-        response_post(home, &r->mail, &r->mail, follows_others(r));
-    }
 }
 
 bool response_send_flags(struct request *request, uint32_t flags)
@@ -430,7 +417,7 @@ void response_fail(struct request *request, struct err *error)
 
 void response_batch_begin(struct response_batch *b)
 {
-    *b = (struct response_batch){.outer = open_batch};
+    *b = (struct response_batch){.outer = open_batch, .posts = open_batch && open_batch->posts};
     open_batch = b;
 }
 
@@ -488,13 +475,70 @@ static void deliver_list(struct mail *list, const struct loop *here)
     }
 }
 
+static void response_batch_add(struct response_batch *b, struct mail *m)
+{
+    *(b->first ? &b->last->next : &b->first) = m;
+    b->last = m;
+}
+
+/* Delivers what is kept for loops. Callbacks wait for the end, where what they submit is
+ * gathered. */
+static void response_batch_let_go(struct response_batch *b)
+{
+    struct response_batch gone = {0};
+    struct mail *next = b->first;
+    b->first = b->last = NULL;
+    while (next) {
+        struct mail *m = next;
+        next = m->next;
+        m->next = NULL;
+        response_batch_add(home_of(m) ? &gone : b, m);
+    }
+    deliver_list(gone.first, NULL);
+}
+
+static void response_batch_keep(struct response_batch *b, struct response *r)
+{
+    response_batch_add(b, &r->mail);
+    if (!b->expected || !r->request->home)
+        return;
+    time_ns now = clock_now_ns();
+    if (b->kept_until == TIME_NEVER)
+        b->kept_until = now + RESPONSE_KEPT_NS;
+    else if (b->kept_until && now >= b->kept_until)
+        b->apart = true;
+    if (--b->expected && now < b->kept_until)
+        return;
+    b->kept_until = now + RESPONSE_KEPT_NS;
+    response_batch_let_go(b);
+}
+
+void response_pass_on(struct response *r)
+{
+    struct loop *home = r->request->home;
+    if (open_batch && keeps_back(open_batch, r)) {
+        response_batch_keep(open_batch, r);
+    } else if (!home) {
+        response_hand_over(&r->mail);
+    } else {
+        response_post(home, &r->mail, &r->mail, follows_others(r));
+    }
+}
+
 void response_deliver(struct mail *first)
 {
     deliver_list(first, NULL);
 }
 
+void response_batch_expect(struct response_batch *b, size_t count, bool apart)
+{
+    b->expected = count;
+    b->kept_until = apart ? 0 : TIME_NEVER;
+    b->apart = false;
+}
+
 void response_batch_end(struct response_batch *b)
 {
     open_batch = b->outer;
-    deliver_list(b->first, loop_current());
+    deliver_list(b->first, b->posts ? NULL : loop_current());
 }

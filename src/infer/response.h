@@ -119,8 +119,8 @@ struct err *response_output_memory_for_backend(struct response *r, struct tensor
  * error  owned by the response; NULL = success
  * returns  false: the request already has its final response, and nothing was sent
  * Between response_batch_begin and response_batch_end on this thread, a final response is kept
- * until the end. All others are delivered or posted at once, so the final one comes last,
- * whichever threads send them. */
+ * until the end, or as response_batch_expect says. All others are delivered or posted at once, so
+ * the final one comes last, whichever threads send them. */
 bool response_send(struct response *r, uint32_t flags, struct err *error);
 
 /* response_deliver - deliver a chain of sent responses (linked by mail.next) now, in order: post
@@ -144,9 +144,28 @@ void response_fail(struct request *request, struct err *error);
 struct response_batch {
     struct mail *first;
     struct mail *last;
-    bool all; /* set after begin: also keep responses of ensembles that send several */
+    bool all;     /* set after begin: also keep responses of ensembles that send several */
+    bool clients; /* set after begin: do not keep responses of steps of ensembles */
+    /* set after begin, and then holds for batches within: also post to this thread's loop */
+    bool posts;
     struct response_batch *outer;
+    size_t expected;    /* kept responses after which all go out; 0 = only the end counts */
+    time_ns kept_until; /* what comes from then on goes out at once, with what is kept; TIME_NEVER
+                         * before the first one */
+    bool apart;         /* something came later than that */
 };
 
 void response_batch_begin(struct response_batch *b);
 void response_batch_end(struct response_batch *b);
+
+/* response_batch_expect - an Execute begins on this batch, on a thread that is no loop's, and
+ * nobody knows how long it takes. Its final responses for loops do not wait for its end: they go
+ * out with the last one, and with one that comes RESPONSE_KEPT_NS after the first that is kept.
+ * Callbacks are called at the end, since the steps of ensembles that they submit are gathered
+ * there.
+ * b      empty, and this thread's newest open batch; b->apart then tells whether the backend
+ *        computes one answer after the other
+ * count  requests that are executed
+ * apart  what b->apart told of the Execute before: the first one goes out at once */
+#define RESPONSE_KEPT_NS TIME_US(50)
+void response_batch_expect(struct response_batch *b, size_t count, bool apart);

@@ -57,12 +57,23 @@ static struct mutex registry = MUTEX_INIT(MUTEX_RANK_REGISTRY);
 static struct list tables = {&tables, &tables};
 static unsigned table_count;
 
-static const char *const own_names[] = {
-#define METRIC_MODEL(type, name, unit, field, help)   #name,
-#define METRIC_REASON(name, help)                     #name,
-#define METRIC_HISTOGRAM(name, index, help)           #name,
-#define METRIC_PROCESS(type, name, unit, field, help) #name,
-#define METRIC_BUILD(name, help)                      #name,
+/* The families of the server; those that are `split` are histograms and summaries. */
+static const struct own {
+    const char *name;
+    bool split;
+} own_families[] = {
+#define METRIC_MODEL(type, name, unit, field, help)   {#name, false},
+#define METRIC_REASON(name, help)                     {#name, false},
+#define METRIC_HISTOGRAM(name, index, help)           {#name, true},
+#define METRIC_SUMMARY(name, index, help)             {#name, true},
+#define METRIC_BOUNDED(name, field, help)             {#name, true},
+#define METRIC_BATCHES(name, help)                    {#name, true},
+#define METRIC_CACHE(name, field, help)               {#name, false},
+#define METRIC_FRONT(type, name, field, help)         {#name, false},
+#define METRIC_REQUESTS(name, help)                   {#name, false},
+#define METRIC_PROCESS(type, name, unit, field, help) {#name, false},
+#define METRIC_GPU(type, name, unit, field, help)     {#name, false},
+#define METRIC_BUILD(name, help)                      {#name, false},
 #include "metrics/metric.def"
 };
 
@@ -78,15 +89,31 @@ static bool is_word(const char *s, bool colons)
     return true;
 }
 
-static struct err *custom_check_name(const char *name)
+/* True if `name` is the family, or of one that is split one of its series. */
+static bool is_series(const char *name, const char *family, bool split)
+{
+    static const char *const ends[] = {"", "_bucket", "_sum", "_count"};
+    size_t len = strlen(family);
+    bool found = false;
+    for (size_t i = 0; i < (split ? 4 : 1) && strncmp(name, family, len) == 0; i++)
+        found = found || strcmp(name + len, ends[i]) == 0;
+    return found;
+}
+
+static struct err *custom_check_name(enum custom_kind kind, const char *name)
 {
     if (!is_word(name, true))
         return err_new(STATUS_INVALID_ARG,
                        "metric family '%s': expected a name of letters, digits, '_' and ':'", name);
-    for (size_t i = 0; i < sizeof(own_names) / sizeof(own_names[0]); i++)
-        if (strcmp(name, own_names[i]) == 0)
+    for (size_t i = 0; i < sizeof(own_families) / sizeof(own_families[0]); i++) {
+        const struct own *o = &own_families[i];
+        if (is_series(name, o->name, o->split) ||
+            is_series(o->name, name, kind == CUSTOM_HISTOGRAM))
             return err_new(STATUS_INVALID_ARG,
-                           "metric family '%s': the server has a family of that name", name);
+                           "metric family '%s': its samples would be those of the server's own "
+                           "family '%s'",
+                           name, o->name);
+    }
     return NULL;
 }
 
@@ -130,7 +157,7 @@ struct err *custom_family_new(enum custom_kind kind, const char *name, const cha
 {
     if (kind != CUSTOM_COUNTER && kind != CUSTOM_GAUGE && kind != CUSTOM_HISTOGRAM)
         return err_new(STATUS_INVALID_ARG, "metric family '%s': unknown kind %d", name, (int)kind);
-    struct err *e = custom_check_name(name);
+    struct err *e = custom_check_name(kind, name);
     if (e)
         return e;
     struct table *t = NULL;

@@ -11,7 +11,7 @@
 
 const uint64_t metrics_page_bounds_us[METRICS_PAGE_BOUNDS] = {
     64,    128,   256,    512,    1024,   2048,    4096,    8192,    16384,
-    32768, 65536, 131072, 262144, 524288, 1048576, 4194304, 16777216};
+    32768, 65536, 131072, 262144, 524288, 1048576, 4194304, 8388608, 16777216};
 
 static const char *const reasons[METRICS_PAGE_REASONS] = {"REJECTED", "CANCELED", "BACKEND",
                                                           "OTHER"};

@@ -10,7 +10,7 @@
 
 /* Upper bounds of the buckets on the page, in us; powers of two, so that the counts are exact.
  * +Inf is added. */
-#define METRICS_PAGE_BOUNDS 17
+#define METRICS_PAGE_BOUNDS 18
 extern const uint64_t metrics_page_bounds_us[METRICS_PAGE_BOUNDS];
 
 /* Reasons of nv_inference_request_failure, in the order of enum stats_reason. */
@@ -142,6 +142,8 @@ struct metrics_process {
     uint64_t cpu_busy_ppm;
     uint64_t host_total_bytes;
     uint64_t host_used_bytes;
+    uint64_t shared_connections;
+    uint64_t shared_connections_limit;
     uint64_t budget_used_bytes;
     uint64_t budget_limit_bytes; /* UINT64_MAX = no limit, shown as +Inf */
     uint64_t cpu_ns;

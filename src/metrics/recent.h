@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Different failures that are kept; of one model; and of requests for models that are not there.
+/* Different failures that are kept; of one model, or of all models that are not there together.
  * One more takes the place of the oldest, so that no model and no client crowds out the others. */
 #define RECENT_MOST     64u
 #define RECENT_OF_MODEL 8u
@@ -39,7 +39,8 @@ void recent_free(struct recent *r); /* NULL is fine */
 /* recent_request - a request was answered with an error.
  * recent_load - a model did not load.
  * r        NULL = keep nothing
- * model    of a request: see front_metrics_model_id; 0 = none that is there
+ * model    of a request: see front_metrics_model_id; 0 = none that is there. Of a load: its name;
+ *          "" = none that is there
  * version  0 = the model as a whole
  * Any thread; the lock is held while it is compared with those that are kept. */
 void recent_request(struct recent *r, uint32_t model, const char *text);

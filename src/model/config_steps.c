@@ -213,12 +213,12 @@ static struct err *config_steps_check_step(struct steps *s, const step_proto *st
     return e ? e : config_steps_check_outputs(s, step, model);
 }
 
+const char config_steps_mixed[] = "receives inputs originated from different decoupled models";
+
 static struct err *mixed(const struct steps *s, const char *model)
 {
-    return err_new(STATUS_INVALID_ARG,
-                   "in ensemble %s, step of model '%s' receives inputs originated from different "
-                   "decoupled models",
-                   s->p->name, model);
+    return err_new(STATUS_INVALID_ARG, "in ensemble %s, step of model '%s' %s", s->p->name, model,
+                   config_steps_mixed);
 }
 
 /* The label that all inputs of a step share. Returns false if an input has no label yet. */

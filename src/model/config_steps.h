@@ -10,6 +10,9 @@ struct Inference__ModelConfig;
 /* config_steps_find_fn - the complete configuration of a step's model; NULL if it is not known. */
 typedef const struct Inference__ModelConfig *config_steps_find_fn(void *owner, const char *model);
 
+/* What the error says of a step that joins answers of a decoupled model with something else. */
+extern const char config_steps_mixed[];
+
 /* config_steps_check - check that each step fits its model: names, data types, shapes, batch
  * sizes.
  * p              has passed config_check_model; has ensemble_scheduling

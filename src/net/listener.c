@@ -3,11 +3,11 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "net/quota.h"
 #include "net/turns.h"
 #include "os/mutex.h"
 #include "os/sock.h"
 #include "os/sock_unix.h"
+#include "server/quota.h"
 #include "server/server.h"
 
 #include <errno.h>

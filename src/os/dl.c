@@ -7,9 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct err *dl_open(const char *path, struct dl **ret)
 {
+    struct stat st;
+    if (strchr(path, '/') && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_new(STATUS_INTERNAL, "unable to load shared library: '%s' is not a regular file",
+                       path);
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle)
         return err_new(STATUS_INTERNAL, "unable to load shared library: %s", dlerror());

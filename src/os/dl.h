@@ -13,7 +13,8 @@ struct dl_function {
 };
 
 /* dl_open - load a library without making its symbols global.
- * errors  INTERNAL with the loader's message */
+ * errors  INTERNAL with the loader's message, or if the path is not a regular file: the loader
+ *         would wait for somebody to write to a named pipe */
 struct err *dl_open(const char *path, struct dl **ret);
 
 /* dl_symbol - the address of a symbol; NULL if the library does not have it. */

@@ -144,7 +144,7 @@ struct err *sock_connect(const char *address, uint16_t port, int *ret_fd)
     freeaddrinfo(found);
     if (fd < 0)
         return err_recode(err_errno(number, "cannot connect to %s:%u", address, port),
-                          STATUS_UNAVAILABLE);
+                          number == EMFILE ? STATUS_INTERNAL : STATUS_UNAVAILABLE);
     *ret_fd = fd;
     return NULL;
 }

@@ -28,7 +28,7 @@ struct err *sock_listen_shared(int fd);
  * seconds, besides the look-up of a name; not for loop threads that have clients.
  * address  a host name, a numeric address, or "unix:PATH"
  * errors   UNAVAILABLE: "cannot connect to ADDRESS:PORT: Connection refused"; INVALID_ARG for an
- *          invalid address */
+ *          invalid address; INTERNAL: this process has no descriptor left */
 struct err *sock_connect(const char *address, uint16_t port, int *ret_fd);
 
 /* sock_port - the port that a TCP socket is bound to; 0 for others. */

@@ -162,8 +162,9 @@ struct err *sock_unix_connect(const char *path, int *ret_fd)
         *ret_fd = fd;
         return NULL;
     }
-    struct err *e =
-        err_recode(err_errno(errno, "cannot connect to unix:%s", path), STATUS_UNAVAILABLE);
+    int number = errno;
+    struct err *e = err_recode(err_errno(number, "cannot connect to unix:%s", path),
+                               number == EMFILE ? STATUS_INTERNAL : STATUS_UNAVAILABLE);
     if (fd >= 0)
         close(fd);
     return e;

@@ -53,9 +53,10 @@ TRITONSERVER_Error *handle_invalid(const char *type)
         err_new(STATUS_INVALID_ARG, "expected a %s, found NULL or an object that is none", type));
 }
 
-TRITONSERVER_Error *handle_null(const char *argument)
+TRITONSERVER_Error *handle_null(const char *function, const char *argument)
 {
-    return handle_error(err_new(STATUS_INVALID_ARG, "'%s' must not be NULL", argument));
+    return handle_error(
+        err_new(STATUS_INVALID_ARG, "%s: '%s' must not be NULL", function, argument));
 }
 
 TRITONSERVER_Error *handle_bounds(const char *what, uint64_t index, uint64_t count)

@@ -30,8 +30,9 @@ __attribute__((cold)) TRITONSERVER_Error *handle_rule(const char *function, cons
 /* The rule of calls that only who was given a request to execute it may make. */
 extern const char handle_not_lent[];
 
-/* handle_null - the INVALID_ARG for an argument that must not be NULL. */
-__attribute__((cold)) TRITONSERVER_Error *handle_null(const char *argument);
+/* HANDLE_NULL - the INVALID_ARG for an argument that must not be NULL; it names the function. */
+#define HANDLE_NULL(argument) handle_null(__func__, (argument))
+__attribute__((cold)) TRITONSERVER_Error *handle_null(const char *function, const char *argument);
 
 /* handle_bounds - the INVALID_ARG for an index at or past `count`. */
 __attribute__((cold)) TRITONSERVER_Error *handle_bounds(const char *what, uint64_t index,

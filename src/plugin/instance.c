@@ -15,6 +15,12 @@
 
 static _Thread_local struct plugin_instance *current;
 
+/* What the thread does with an instance; returns what it did before. */
+static struct log_work plugin_instance_work(const struct plugin_instance *i, const char *what)
+{
+    return log_work_set((struct log_work){what, i->model->title});
+}
+
 static struct message *policy_message(const struct host_policy *p)
 {
     size_t len;
@@ -43,7 +49,9 @@ static struct err *plugin_instance_initialize(struct plugin_instance *i)
         cpu_bind_restore(was);
         return e;
     }
+    struct log_work outer = plugin_instance_work(i, "loading");
     e = (struct err *)b->entries.instance_initialize((TRITONBACKEND_ModelInstance *)i);
+    log_work_set(outer);
     cpu_bind_restore(was);
     if (e)
         backend_say_failed(b, i->model->name, i->name, "ModelInstanceInitialize", e);
@@ -191,12 +199,35 @@ const struct instance_again *instance_again(const struct plugin_instance *i, con
     return NULL;
 }
 
+/* What a thread does while it is in no call of an instance, or in the one around this. */
+struct visit {
+    struct plugin_instance *instance;
+    struct log_work work;
+};
+
+static struct visit plugin_instance_enter(struct plugin_instance *i)
+{
+    struct visit outer = {current, plugin_instance_work(i, "executing")};
+    current = i;
+    return outer;
+}
+
+static void plugin_instance_exit(struct plugin_instance *i, struct visit outer)
+{
+    current = outer.instance;
+    i->again_count = 0;
+    log_work_set(outer.work);
+}
+
 bool instance_begin(struct plugin_instance *i, struct request **requests, size_t *count)
 {
     size_t kept = 0;
     instance_hand_out(requests, *count);
-    if (i->model->backend->entries.begin((TRITONBACKEND_ModelInstance *)i,
-                                         make_handles(i, requests, *count), (uint32_t)*count))
+    struct log_work outer = plugin_instance_work(i, "executing");
+    bool begun = i->model->backend->entries.begin(
+        (TRITONBACKEND_ModelInstance *)i, make_handles(i, requests, *count), (uint32_t)*count);
+    log_work_set(outer);
+    if (begun)
         return true;
     plugin_instance_take_back(i, requests, *count, "nereid_instance_begin_v1 returned false");
     for (size_t k = 0; k < *count; k++)
@@ -208,34 +239,28 @@ bool instance_begin(struct plugin_instance *i, struct request **requests, size_t
 
 enum nereid_progress instance_look(struct plugin_instance *i)
 {
-    struct plugin_instance *outer = current;
-    current = i;
+    struct visit outer = plugin_instance_enter(i);
     enum nereid_progress progress =
         i->model->backend->entries.look((TRITONBACKEND_ModelInstance *)i);
-    current = outer;
-    i->again_count = 0;
+    plugin_instance_exit(i, outer);
     return progress;
 }
 
 void instance_finish(struct plugin_instance *i)
 {
-    struct plugin_instance *outer = current;
-    current = i;
+    struct visit outer = plugin_instance_enter(i);
     i->model->backend->entries.finish((TRITONBACKEND_ModelInstance *)i);
-    current = outer;
-    i->again_count = 0;
+    plugin_instance_exit(i, outer);
 }
 
 struct err *instance_execute(struct plugin_instance *i, struct request **requests, size_t count)
 {
-    struct plugin_instance *outer = current;
-    current = i;
+    struct visit outer = plugin_instance_enter(i);
     instance_hand_out(requests, count);
     struct err *e = i->model->backend->entries.run
                         ? i->model->backend->entries.run(i, requests, count)
                         : execute_library(i, requests, count);
-    current = outer;
-    i->again_count = 0;
+    plugin_instance_exit(i, outer);
     return e;
 }
 
@@ -244,8 +269,10 @@ void instance_free(struct plugin_instance *i)
     if (!i)
         return;
     if (i->begun && i->model->backend->entries.instance_finalize) {
+        struct log_work outer = plugin_instance_work(i, "finalizing");
         struct err *e = (struct err *)i->model->backend->entries.instance_finalize(
             (TRITONBACKEND_ModelInstance *)i);
+        log_work_set(outer);
         if (e)
             backend_say_failed(i->model->backend, i->model->name, i->name, "ModelInstanceFinalize",
                                e);

@@ -1,13 +1,24 @@
 #include "plugin/model.h"
 
 #include "base/check.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/strbuf.h"
 #include "model/config.h"
 #include "plugin/backend.h"
 #include "plugin/batch_strategy.h"
 #include "plugin/offender.h"
 
+#include <inttypes.h>
+
 #define MODEL_MAGIC 0x4d4f444cu
+
+char *model_title(const char *name, int64_t version)
+{
+    struct strbuf title = STRBUF_INIT;
+    strbuf_printf(&title, "model '%s', version %" PRId64, name, version);
+    return strbuf_take(&title);
+}
 
 struct plugin_model *model_new(struct plugin_backend *backend, const char *name, int64_t version,
                                const char *dir, struct Inference__ModelConfig *proto,
@@ -20,6 +31,7 @@ struct plugin_model *model_new(struct plugin_backend *backend, const char *name,
     m->backend = backend;
     m->name = mem_strdup(name);
     m->version = version;
+    m->title = model_title(name, version);
     m->dir = mem_strdup(dir);
     m->server = server;
     m->proto = proto;
@@ -45,8 +57,10 @@ struct err *model_initialize(struct plugin_model *m)
 {
     m->begun = true;
     if (m->backend->entries.model_initialize) {
+        struct log_work was = log_work_set((struct log_work){"loading", m->title});
         struct err *e =
             (struct err *)m->backend->entries.model_initialize((TRITONBACKEND_Model *)m);
+        log_work_set(was);
         if (e) {
             backend_say_failed(m->backend, m->name, NULL, "ModelInitialize", e);
             return e;
@@ -107,6 +121,7 @@ void model_free(struct plugin_model *m)
 {
     if (!m)
         return;
+    struct log_work was = log_work_set((struct log_work){"finalizing", m->title});
     batch_strategy_close(m->strategy);
     if (m->begun && m->backend->entries.model_finalize) {
         struct err *e = (struct err *)m->backend->entries.model_finalize((TRITONBACKEND_Model *)m);
@@ -117,12 +132,14 @@ void model_free(struct plugin_model *m)
     offender_leave(m);
     if (m->backend->entries.leave)
         m->backend->entries.leave(m->backend);
+    log_work_set(was);
     config_free_proto(m->proto);
     if (m->published)
         config_unref(m->published);
     mutex_fini(&m->lock);
     usage_fini(&m->usage);
     mem_free(m->name);
+    mem_free(m->title);
     mem_free(m->dir);
     m->magic = 0;
     mem_free(m);

@@ -18,6 +18,7 @@ struct plugin_model {
     struct plugin_backend *backend;
     char *name;
     int64_t version;
+    char *title;  /* "model 'NAME', version N", for crash reports */
     char *dir;    /* the model's directory, which contains the version's directory */
     void *server; /* the TRITONSERVER_Server of the ABI; borrowed, may be NULL */
     struct Inference__ModelConfig *proto; /* owned; the backend may complete it */
@@ -38,6 +39,9 @@ struct plugin_model {
 struct plugin_model *model_new(struct plugin_backend *backend, const char *name, int64_t version,
                                const char *dir, struct Inference__ModelConfig *proto,
                                bool auto_complete, void *server);
+
+/* model_title - the title of a version of a model; the caller frees it (mem_free). */
+char *model_title(const char *name, int64_t version);
 
 /* model_initialize - let the backend check and complete the model; proto may be replaced.
  * Blocks.

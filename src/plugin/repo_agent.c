@@ -208,7 +208,7 @@ struct err *repo_agent_model_acquire(struct repo_agent_model *m, TRITONREPOAGENT
         return err_new(STATUS_INVALID_ARG,
                        "Unexpected artifact type, expects 'TRITONREPOAGENT_ARTIFACT_FILESYSTEM'");
     if (!m->acquired) {
-        struct err *e = tree_make("nereid-agent-", &m->acquired);
+        struct err *e = tree_make(TREE_AGENT, &m->acquired);
         if (e)
             return e;
     }

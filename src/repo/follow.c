@@ -180,7 +180,7 @@ struct err *follow_recheck(struct repo *r, struct repo_model *m, struct repo_job
     config_free_proto(proto);
     if (e && serves) {
         LOG_ERROR("unloading '%s': %s", m->title, err_message(e));
-        err_free(operate_unload(r, m, UINT64_MAX, false));
+        err_free(operate_unload(r, m, UINT64_MAX, err_message(e)));
     } else if (again) {
         bool ignored;
         e = operate_load(r, m, job, &ignored);

@@ -27,7 +27,7 @@ static bool jobs_run(struct repo *r, struct repo_model *m, struct repo_job *job)
         e = operate_load(r, m, job, &parked);
         break;
     case REPO_UNLOAD:
-        e = operate_unload(r, m, job->places, true);
+        e = operate_unload(r, m, job->places, NULL);
         break;
     case REPO_RECHECK:
         e = follow_recheck(r, m, job);

@@ -132,6 +132,9 @@ static struct err *operate_read_config(struct operate_attempt *a)
     if (a->job->action == REPO_RECHECK)
         a->proto = dependencies_config(a->r, a->m, &a->forced);
     if (!a->proto && keeps_given(a)) {
+        LOG_INFO("'%s' keeps the configuration that it was loaded with: its directory is the same; "
+                 "unload it to go back to the files",
+                 a->m->title);
         a->proto = config_copy_proto(a->m->proto);
         a->forced = true;
     }
@@ -394,6 +397,24 @@ static void tell_unused(const struct operate_attempt *a)
     strbuf_fini(&names);
 }
 
+/* Keeps a failure for people. Clients choose the names that no repository has, so those share the
+ * place of models that are not there. */
+static void operate_keep_failure(const struct operate_attempt *a, int64_t version, const char *text)
+{
+    struct recent *recent = a->r->settings.recent;
+    mutex_lock(&a->r->lock);
+    bool there = a->m->places != 0;
+    mutex_unlock(&a->r->lock);
+    if (there) {
+        recent_load(recent, a->m->title, version, text);
+        return;
+    }
+    struct strbuf named = STRBUF_INIT;
+    strbuf_printf(&named, "model '%s': %s", a->m->title, text);
+    recent_load(recent, "", version, strbuf_str(&named));
+    strbuf_fini(&named);
+}
+
 /* Loads one version. Returns false if other models should go first. */
 static bool operate_load_one(struct operate_attempt *a, size_t i, bool wait)
 {
@@ -419,7 +440,7 @@ static bool operate_load_one(struct operate_attempt *a, size_t i, bool wait)
         strbuf_printf(&reason, "%s: %s", status_text(err_code(e)), err_message(e));
         LOG_ERROR("failed to load '%s' version %" PRId64 ": %s", a->m->title, number,
                   strbuf_str(&reason));
-        recent_load(a->r->settings.recent, a->m->title, number, strbuf_str(&reason));
+        operate_keep_failure(a, number, strbuf_str(&reason));
         if (tries >= a->r->settings.retries) {
             f->reason = strbuf_take(&reason);
             err_free(e);
@@ -517,7 +538,7 @@ static struct err *roll_back(struct operate_attempt *a)
 static struct err *cannot_serve(struct operate_attempt *a, struct err *why)
 {
     LOG_ERROR("failed to load '%s' from '%s': %s", a->m->title, a->source->dir, err_message(why));
-    recent_load(a->r->settings.recent, a->m->title, 0, err_message(why));
+    operate_keep_failure(a, 0, err_message(why));
     mutex_lock(&a->r->lock);
     show_failure(a, why);
     mutex_unlock(&a->r->lock);
@@ -543,7 +564,7 @@ static struct err *no_versions(struct operate_attempt *a)
 static struct err *cannot_look(struct operate_attempt *a, struct err *e)
 {
     LOG_ERROR("failed to load '%s': %s", a->m->title, err_message(e));
-    recent_load(a->r->settings.recent, a->m->title, 0, err_message(e));
+    operate_keep_failure(a, 0, err_message(e));
     mutex_lock(&a->r->lock);
     a->m->versionless = false;
     show_failure(a, e);
@@ -656,18 +677,21 @@ struct err *operate_load(struct repo *r, struct repo_model *m, struct repo_job *
     }
 }
 
-/* Takes out all versions. Lock held. */
-static void operate_take_out(struct repo *r, struct repo_model *m, bool asked)
+/* Takes out all versions. Lock held. See operate_unload. */
+static void operate_take_out(struct repo *r, struct repo_model *m, const char *why)
 {
     drop_entries(m, is_whole_model);
     for (size_t i = 0; i < m->version_count; i++) {
         struct repo_version *v = &m->versions[i];
-        if (v->state == TABLE_READY)
+        bool serves = v->state == TABLE_READY;
+        if (serves)
             retire_version(r, m, v, true);
         else if (v->state == TABLE_UNAVAILABLE)
             models_say(v, TABLE_UNLOADED, NULL);
+        if (serves && why)
+            models_say(v, v->state, why);
     }
-    m->meant = m->meant && !asked;
+    m->meant = m->meant && why;
     m->wanted = false;
     m->forced = false;
     m->from = 0;
@@ -677,19 +701,19 @@ void operate_unload_all(struct repo *r)
 {
     mutex_lock(&r->lock);
     for (size_t i = 0; i < r->model_count; i++)
-        operate_take_out(r, r->models[i], true);
+        operate_take_out(r, r->models[i], NULL);
     models_publish(r);
     mutex_unlock(&r->lock);
 }
 
-struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places, bool asked)
+struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places, const char *why)
 {
     mutex_lock(&r->lock);
     if (models_serves(m) && places != UINT64_MAX && !(m->from & places)) {
         mutex_unlock(&r->lock);
         return err_new(STATUS_NOT_FOUND, "model '%s' was not loaded from this repository", m->name);
     }
-    operate_take_out(r, m, asked);
+    operate_take_out(r, m, why);
     models_publish(r);
     mutex_unlock(&r->lock);
     return NULL;

@@ -29,9 +29,9 @@ void operate_forget(struct operate_attempt *a);
 /* operate_unload - unpublish all versions and hand them to the retirer. The same rules as for
  * operate_load.
  * places  bits of the repositories from which it must have been loaded; all bits = any
- * asked   a client wants it unloaded; else it only cannot serve for now
+ * why     it only cannot serve for now: the reason for the index; NULL = a client wants it unloaded
  * errors  NOT_FOUND if it was loaded from another repository */
-struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places, bool asked);
+struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places, const char *why);
 
 /* operate_unload_all - unload every model, published as one change. For the end, when no other
  * thread works on models. */

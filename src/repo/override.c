@@ -130,7 +130,7 @@ struct err *override_write(const struct repo_param *params, size_t count, bool l
             continue;
         if (!made) {
             char *dir;
-            e = tree_make("nereid-model", &dir);
+            e = tree_make(TREE_UPLOAD, &dir);
             if (e)
                 break;
             made = source_new(dir, true);

@@ -478,6 +478,7 @@ void repo_free(struct repo *r)
     models_free(r);
     places_close(r);
     agents_free(r->agents);
+    map_fini(&r->unfit);
     mutex_cond_fini(&r->changed);
     mutex_fini(&r->lock);
     mem_free(r);

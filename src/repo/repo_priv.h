@@ -24,6 +24,9 @@ struct thread;
 /* The most waiting jobs, over all models. */
 #define REPO_MAX_WAITING 10000u
 
+/* The most directories that cannot be served of which the log tells. */
+#define REPO_MAX_UNFIT 1000u
+
 /* A thread ends after this time without work. */
 #define REPO_IDLE_NS TIME_S(1)
 
@@ -139,7 +142,7 @@ struct repo_retired {
     struct instances left;
     /* The next fields are for retire_say_left; guarded by the repo's lock. */
     const struct plugin_backend *backend; /* NULL = an ensemble */
-    bool finishing;                       /* no request uses it any more: it is being freed */
+    bool finishing;                       /* its threads have ended: it is being freed */
     bool said;
 };
 
@@ -178,6 +181,8 @@ struct repo {
     unsigned loader_count; /* running loaders */
     unsigned idle;         /* running loaders that wait for work */
     unsigned lent; /* running loaders that wait for another operation: as many more may run */
+
+    struct map unfit; /* paths of directories whose names are not UTF-8: those that were told of */
 
     struct list looks;
     bool overgrown;         /* a look is due although no caller waits for one, see look_at */

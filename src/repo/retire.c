@@ -43,6 +43,10 @@ static void retire_finish(struct repo *r, struct repo_retired *old)
         finish_instances(r, old);
         return;
     }
+    version_halt(old->version);
+    mutex_lock(&r->lock);
+    old->finishing = true;
+    mutex_unlock(&r->lock);
     version_free(old->version);
     source_unref(old->source);
     struct repo_model *m = old->model;
@@ -55,8 +59,8 @@ static void retire_finish(struct repo *r, struct repo_retired *old)
         struct repo_version *v = &m->versions[i];
         if (v->number != old->number || --v->unloading || v->state != TABLE_UNLOADING)
             continue;
-        models_say(v, TABLE_UNLOADED, NULL);
-        if (!r->stopping) /* at the end nobody looks, and there may be thousands */
+        v->state = TABLE_UNLOADED; /* the reason stays */
+        if (!r->stopping)          /* at the end nobody looks, and there may be thousands */
             models_publish(r);
     }
     models_let_go(r, m);
@@ -92,19 +96,33 @@ static struct repo_retired *next_left(struct repo *r)
     return NULL;
 }
 
+/* Lock held. A version that is not finishing is whole. */
+static void say_what_lasts(struct strbuf *line, const struct repo_retired *old)
+{
+    long count = old->finishing ? 0 : version_requests(old->version);
+    const char *busy = old->finishing ? NULL : version_busy(old->version);
+    if (old->finishing)
+        strbuf_printf(line, "does not end finalising it");
+    else if (count > 0)
+        strbuf_printf(line, "holds up %ld request%s", count, count == 1 ? "" : "s");
+    else if (busy)
+        strbuf_printf(line,
+                      "still executes in instance '%s', or a callback of the host program has not "
+                      "returned",
+                      busy);
+    else
+        strbuf_printf(line, "has not begun to finalise it");
+}
+
 void retire_say_left(struct repo *r)
 {
     struct repo_retired *old;
     mutex_lock(&r->lock);
     while ((old = next_left(r))) {
         struct strbuf line = STRBUF_INIT;
-        long count = old->finishing ? 0 : version_requests(old->version);
         strbuf_printf(&line, "'%s' version %" PRId64 " is not unloaded: backend '%s' ",
                       old->model->title, old->number, backend_name(old));
-        if (old->finishing)
-            strbuf_printf(&line, "does not end finalising it");
-        else
-            strbuf_printf(&line, "holds up %ld request%s", count, count == 1 ? "" : "s");
+        say_what_lasts(&line, old);
         old->said = true;
         mutex_unlock(&r->lock);
         LOG_ERROR("%s", line.data);
@@ -137,8 +155,6 @@ static void finisher_main(void *arg)
     mutex_lock(&r->lock);
     while ((node = list_pop(&r->drained)) || (untidy && !r->retirer_stop)) {
         struct repo_retired *old = node ? LIST_ITEM(node, struct repo_retired, node) : NULL;
-        if (old)
-            old->finishing = true;
         mutex_unlock(&r->lock);
         if (old)
             retire_finish(r, old);
@@ -164,10 +180,8 @@ static void finish_aside(struct repo *r, struct repo_retired *old)
     struct err *e = seat ? thread_seat_start(seat, r, "retirer", finisher_main) : NULL;
     r->finisher_count += seat && !e;
     bool mine = !r->finisher_count; /* no thread could be started */
-    if (mine) {
+    if (mine)
         list_remove(&old->node);
-        old->finishing = true;
-    }
     mutex_unlock(&r->lock);
     if (mine)
         retire_finish(r, old);

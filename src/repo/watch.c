@@ -1,8 +1,10 @@
 #include "repo/watch.h"
 
 #include "base/log.h"
+#include "base/log_text.h"
 #include "base/mem.h"
 #include "codec/pb_utf8.h"
+#include "os/files/file.h"
 #include "os/thread.h"
 #include "repo/jobs.h"
 #include "repo/models.h"
@@ -18,17 +20,34 @@ struct view {
     struct map places; /* name -> a uint64_t on the heap */
 };
 
-/* Names that are not UTF-8 are ignored: no protocol could ask for them. */
-static void note_place(struct view *v, const char *name, uint64_t bit)
+/* Says once that a directory cannot be served: no protocol could ask for its name. */
+static void watch_tell_unfit(struct repo *r, size_t place, const char *name)
 {
-    if (!pb_utf8_valid(name, strlen(name)))
+    char *path = file_join(r->settings.paths[place], name);
+    mutex_lock(&r->lock);
+    bool told = r->unfit.count >= REPO_MAX_UNFIT || map_put(&r->unfit, path, strlen(path), r);
+    mutex_unlock(&r->lock);
+    char *shown = log_text_shown(path);
+    if (!told)
+        LOG_WARN("'%s' is left out: its name is not UTF-8, so no client could ask for it: rename "
+                 "the directory",
+                 shown);
+    mem_free(shown);
+    mem_free(path);
+}
+
+static void note_place(struct repo *r, struct view *v, const char *name, size_t place)
+{
+    if (!pb_utf8_valid(name, strlen(name))) {
+        watch_tell_unfit(r, place, name);
         return;
+    }
     uint64_t *places = map_get(&v->places, name, strlen(name));
     if (!places) {
         places = MEM_NEW(uint64_t);
         map_put(&v->places, name, strlen(name), places);
     }
-    *places |= bit;
+    *places |= UINT64_C(1) << place;
 }
 
 static void view_fini(struct view *v)
@@ -106,7 +125,7 @@ struct err *watch_look(struct repo *r, const struct places_look *look, uint64_t 
         }
         read |= UINT64_C(1) << p;
         for (size_t i = 0; i < names.count; i++)
-            note_place(&v, names.names[i], UINT64_C(1) << p);
+            note_place(r, &v, names.names[i], p);
         local_names_fini(&names);
     }
     mutex_lock(&r->lock);

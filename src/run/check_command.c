@@ -7,8 +7,11 @@
 #include "server/options/options.h"
 #include "server/rooms.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#define MAX_TIMEOUT_SECS 86400
 
 static const char usage[] =
     "usage: nereid check REPOSITORY... [--json] [--load] [--load-timeout=SECONDS] "
@@ -30,13 +33,11 @@ static const char usage[] =
 /* The arguments of `nereid check`. */
 struct command {
     bool json, help, load;
-    unsigned timeout_secs;
+    uint32_t timeout_secs;
     /* set in a child process: load this model, and report the result to the parent */
     const char *one;
-    const char *wrong;   /* the first unknown argument; NULL = all are known */
     const char **server; /* the arguments for a server: its options, and the repositories */
     int server_count;
-    size_t repositories;
 };
 
 static const char *value_of(const char *argument, const char *name)
@@ -45,18 +46,21 @@ static const char *value_of(const char *argument, const char *name)
     return strncmp(argument, name, len) == 0 && argument[len] == '=' ? argument + len + 1 : NULL;
 }
 
-static void command_add_repository(struct command *c, const char *path)
+static struct err *command_read_timeout(struct command *c, const char *value)
 {
-    c->server[c->server_count++] = "--model-repository";
-    c->server[c->server_count++] = path;
-    c->repositories++;
+    char end;
+    bool digits = value[0] && strspn(value, "0123456789") == strlen(value);
+    if (digits && sscanf(value, "%6" SCNu32 "%c", &c->timeout_secs, &end) == 1 && c->timeout_secs &&
+        c->timeout_secs <= MAX_TIMEOUT_SECS)
+        return NULL;
+    return err_new(STATUS_INVALID_ARG,
+                   "option --load-timeout: expected a number of seconds from 1 to %d, found '%s'",
+                   MAX_TIMEOUT_SECS, value);
 }
 
-/* Returns false if the argument is unknown. */
-static bool command_read_argument(struct command *c, const char *argument)
+static struct err *command_read_argument(struct command *c, const char *argument)
 {
     const char *value;
-    char end;
     if (strcmp(argument, "--json") == 0)
         c->json = true;
     else if (strcmp(argument, "--load") == 0)
@@ -68,16 +72,18 @@ static bool command_read_argument(struct command *c, const char *argument)
     else if (strcmp(argument, "--model-namespacing") == 0)
         c->server[c->server_count++] = "--model-namespacing=true";
     else if ((value = value_of(argument, "--load-timeout")))
-        return sscanf(value, "%5u%c", &c->timeout_secs, &end) == 1 && c->timeout_secs;
+        return command_read_timeout(c, value);
     else if ((value = value_of(argument, CHECK_LOAD_ONE)))
         c->one = value;
-    else if (argument[0] != '-')
-        command_add_repository(c, argument);
-    else if (strchr(argument, '='))
+    else if (argument[0] == '-' && !strchr(argument, '='))
+        return err_new(STATUS_INVALID_ARG, "unknown argument '%s', see nereid check --help",
+                       argument);
+    else {
+        if (argument[0] != '-')
+            c->server[c->server_count++] = "--model-repository";
         c->server[c->server_count++] = argument;
-    else
-        return false;
-    return true;
+    }
+    return NULL;
 }
 
 static int check_and_print(const struct command *c, const struct options *o)
@@ -106,13 +112,16 @@ static int check_and_print(const struct command *c, const struct options *o)
 
 static struct err *check_together(const struct command *c, const struct options *o)
 {
+    if (!c->one && !o->repository_count)
+        return err_new(STATUS_INVALID_ARG,
+                       "no repository is given: name a directory of model directories");
     if (c->load && o->model_namespacing)
         return err_new(STATUS_INVALID_ARG, "--load and --model-namespacing: models of one name "
                                            "cannot be loaded one by one; leave out one of them");
     return NULL;
 }
 
-static int run_command(const struct command *c)
+static struct err *run_command(const struct command *c, int *ret_status)
 {
     struct options *o = mem_alloc(sizeof(*o));
     enum options_action action;
@@ -120,18 +129,11 @@ static int run_command(const struct command *c)
     struct err *e = options_parse(c->server_count, (char *const *)(uintptr_t)c->server, o, &action);
     if (!e)
         e = check_together(c, o);
-    int status = 2;
-    if (e) {
-        fprintf(stderr, "nereid check: %s\n", err_message(e));
-        err_free(e);
-    } else if (c->one) {
-        status = check_load_here(o, c->one);
-    } else {
-        status = check_and_print(c, o);
-    }
+    if (!e)
+        *ret_status = c->one ? check_load_here(o, c->one) : check_and_print(c, o);
     options_fini(o);
     mem_free(o);
-    return status;
+    return e;
 }
 
 int check_command(int argc, char **argv)
@@ -139,17 +141,19 @@ int check_command(int argc, char **argv)
     struct command c = {.timeout_secs = 120};
     c.server = mem_alloc((2 * (size_t)argc + 1) * sizeof(char *));
     c.server[c.server_count++] = "nereid";
-    for (int i = 1; i < argc; i++)
-        if (!command_read_argument(&c, argv[i]))
-            c.wrong = argv[i];
-    int status = c.help ? 0 : 2;
-    if (c.help || c.wrong || !c.repositories) {
-        if (c.wrong)
-            fprintf(stderr, "nereid check: unknown argument '%s'\n", c.wrong);
+    struct err *e = NULL;
+    for (int i = 1; i < argc && !e; i++)
+        e = command_read_argument(&c, argv[i]);
+    int status = 2;
+    if (!e && (c.help || argc < 2)) {
         fputs(usage, c.help ? stdout : stderr);
-    } else {
-        status = run_command(&c);
+        status = c.help ? 0 : 2;
+    } else if (!e) {
+        e = run_command(&c, &status);
     }
+    if (e)
+        fprintf(stderr, "nereid check: %s\n", err_message(e));
+    err_free(e);
     mem_free(c.server);
     return status;
 }

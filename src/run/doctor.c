@@ -215,6 +215,8 @@ static void tell_log_file(struct doctor *d, const char *option, const char *path
     if (!path || (stdout_too && strcmp(path, "-") == 0))
         return;
     struct err *e = file_append_look(path);
+    if (!e && file_is_pipe(path)) /* to look for a reader would end it */
+        fact(option, "'%s' is a named pipe: the server starts only while somebody reads it", path);
     if (e)
         problem_of(d, err_wrap(e, "option --%s", option),
                    "name a file that this user may write to, in a directory that is there");

@@ -35,7 +35,8 @@ struct migrate {
     const char **repositories; /* --repository */
     size_t repository_count;
     const char *backends; /* NULL = ours */
-    const char *file;     /* that is being read */
+    const char *file;     /* that is being read; NULL = none */
+    size_t line;          /* where the words in it begin; 0 = unknown */
     unsigned found;       /* number of command lines */
     unsigned taken, ignored, refused;
     unsigned models, bad_models;
@@ -120,14 +121,26 @@ static void look_at_options(struct migrate *m, const struct options *o)
                     "option --load-model needs --model-control-mode=explicit as well");
 }
 
-/* Looks at the options of one server, and at its models. */
-static void look_at_server(struct migrate *m, char *const *argv, int argc)
+static void tell_place(const struct migrate *m)
 {
+    if (!m->file)
+        puts("options");
+    else if (m->line)
+        printf("options in %s, from line %zu\n", m->file, m->line);
+    else
+        printf("options in %s\n", m->file);
+}
+
+/* Looks at the options of one server, and at its models. */
+static void look_at_server(void *arg, char *const *argv, size_t argc)
+{
+    struct migrate *m = arg;
     struct options *o = mem_alloc(sizeof(*o));
     options_defaults(o);
     const char *backends = m->backends ? m->backends : o->backend_directory;
     m->found++;
-    options_try(argc, argv, o, tell_option, m);
+    tell_place(m);
+    options_try((int)argc, argv, o, tell_option, m);
     look_at_options(m, o);
     if (m->backends || !file_is_dir(o->backend_directory))
         o->backend_directory = backends;
@@ -144,17 +157,13 @@ static void look_at_server(struct migrate *m, char *const *argv, int argc)
 static void look_at_words(void *arg, const struct migrate_words *words, size_t line)
 {
     struct migrate *m = arg;
-    size_t first, end;
-    if (!migrate_words_server(words, &first, &end))
+    m->line = line;
+    if (migrate_words_servers(words, look_at_server, m))
         return;
-    if (line)
-        printf("options in %s, from line %zu\n", m->file, line);
-    else
-        printf("options in %s\n", m->file);
-    if (words->cut)
-        tell_option(m, OPTIONS_REFUSED, "the rest", NULL,
-                    "more than 4096 words, which are not looked at");
-    look_at_server(m, words->words + first, (int)(end - first));
+    m->found++;
+    tell_place(m);
+    tell_option(m, OPTIONS_REFUSED, "the rest", NULL,
+                "more than 4096 words, which are not looked at");
 }
 
 static bool is_yaml(const char *path)
@@ -195,13 +204,13 @@ static struct err *run_arguments(struct migrate *m, int argc, char **argv)
     for (int i = 1; i < argc && !e; i++) {
         if (strcmp(argv[i], "--") == 0) {
             struct migrate_words words = {.words = argv + i + 1, .count = (size_t)(argc - i - 1)};
-            size_t first, end;
-            if (!migrate_words_server(&words, &first, &end))
-                return err_new(STATUS_INVALID_ARG, "behind -- a command line is expected that "
-                                                   "begins with tritonserver");
-            puts("options");
-            look_at_server(m, words.words + first, (int)(end - first));
-            return NULL;
+            unsigned before = m->found;
+            m->file = NULL;
+            look_at_words(m, &words, 0);
+            return m->found > before ? NULL
+                                     : err_new(STATUS_INVALID_ARG, "behind -- a command line is "
+                                                                   "expected that begins with "
+                                                                   "tritonserver");
         }
         if (strncmp(argv[i], repository, strlen(repository)) == 0)
             m->repositories[m->repository_count++] = argv[i] + strlen(repository);

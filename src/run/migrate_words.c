@@ -38,10 +38,17 @@ static const char *read_quoted(struct strbuf *word, const char *at, const char *
     return at;
 }
 
-/* Reads one word, which begins at `at`; returns where it ends. */
+static bool ends_word(char c)
+{
+    return migrate_words_is_blank(c) || ends_command(c) || c == '<' || c == '>' || c == ')';
+}
+
+/* Reads one word, which begins at `at`; returns where it ends. Parentheses in it are of $(...),
+ * <(...) or an array, so nothing ends it before they are closed. */
 static const char *read_word(struct strbuf *word, const char *at, const char *end)
 {
-    for (; at < end && !migrate_words_is_blank(*at) && !ends_command(*at); at++) {
+    size_t open = 0;
+    for (; at < end && (open || !ends_word(*at)); at++) {
         if (*at == '\'' || *at == '"') {
             at = read_quoted(word, at + 1, end, *at);
             if (at == end)
@@ -52,35 +59,82 @@ static const char *read_word(struct strbuf *word, const char *at, const char *en
                 continue;
             strbuf_putc(word, *at);
         } else {
+            open += *at == '(';
+            open -= *at == ')';
             strbuf_putc(word, *at);
         }
     }
     return at;
 }
 
+/* Returns what is behind the redirection at `at`, such as `2>&1` or `> file`; `at` if there is
+ * none. */
+static const char *skip_redirection(const char *at, const char *end)
+{
+    const char *p = at;
+    while (p < end && *p >= '0' && *p <= '9')
+        p++;
+    if (p == at && end - p > 1 && *p == '&' && p[1] == '>')
+        p++;
+    if (p == end || (*p != '<' && *p != '>'))
+        return at;
+    while (p < end && (*p == '<' || *p == '>' || *p == '&' || *p == '|'))
+        p++;
+    while (p < end && migrate_words_is_blank(*p))
+        p++;
+    struct strbuf target = STRBUF_INIT;
+    p = read_word(&target, p, end);
+    strbuf_fini(&target);
+    return p;
+}
+
+static const char *split_word(struct migrate_words *w, const char *at, const char *end)
+{
+    struct strbuf word = STRBUF_INIT;
+    const char *begin = at;
+    at = read_word(&word, at, end);
+    if (word.len || *begin == '\'' || *begin == '"')
+        migrate_words_add(w, strbuf_str(&word), word.len);
+    strbuf_fini(&word);
+    return at;
+}
+
 void migrate_words_split(struct migrate_words *w, const char *text, size_t len)
 {
-    const char *at = text, *end = text + len;
+    const char *at = text, *end = text + len, *behind;
     while (at < end && !w->cut) {
-        if (*at == '#')
+        if (*at == '#') {
             while (at < end && *at != '\n')
                 at++;
-        if (at == end)
-            break;
-        if (ends_command(*at)) {
-            migrate_words_add(w, END, 1);
-            at++;
         } else if (migrate_words_is_blank(*at)) {
             at++;
+        } else if ((behind = skip_redirection(at, end)) != at) {
+            at = behind;
+        } else if (ends_command(*at) || *at == '(' || *at == ')') {
+            migrate_words_add(w, END, 1);
+            at++;
         } else {
-            struct strbuf word = STRBUF_INIT;
-            const char *begin = at;
-            at = read_word(&word, at, end);
-            if (word.len || *begin == '\'' || *begin == '"')
-                migrate_words_add(w, strbuf_str(&word), word.len);
-            strbuf_fini(&word);
+            at = split_word(w, at, end);
         }
     }
+}
+
+/* True for NAME=value. */
+static bool is_assignment(const char *word)
+{
+    size_t name = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+    return name && word[name] == '=';
+}
+
+/* True for a word behind which a command may begin. */
+static bool precedes_command(const char *word)
+{
+    static const char *const words[] = {"exec", "env",  "nohup", "sudo", "time", "if",
+                                        "then", "else", "do",    "!",    "{"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return is_assignment(word);
 }
 
 static bool is_program(const char *word)
@@ -89,20 +143,56 @@ static bool is_program(const char *word)
     return strcmp(slash ? slash + 1 : word, PROGRAM) == 0;
 }
 
-bool migrate_words_server(const struct migrate_words *w, size_t *ret_first, size_t *ret_end)
+/* True if the server has an option at `at`, so that it is run, whatever stands before it:
+ * `docker run IMAGE tritonserver --option`. */
+static bool has_option(const struct migrate_words *w, size_t at)
 {
+    return at < w->count && (strncmp(w->words[at], "--", 2) == 0 || *w->words[at] == '$');
+}
+
+/* True if blanks show that the word is a script, as behind `sh -c`. */
+static bool is_script(const char *word)
+{
+    return *word != '-' && strpbrk(word, " \t\n") && strstr(word, PROGRAM);
+}
+
+/* Looks at a word that is a script. If parentheses hold it together, as in A=$(...), the last one
+ * before the program's name is where it begins. Returns false if words were cut. */
+static bool look_into(const char *word, migrate_words_fn found, void *arg)
+{
+    struct migrate_words inner = {0};
+    migrate_words_split(&inner, word, strlen(word));
+    bool same = inner.count == 1 && strcmp(*inner.words, word) == 0;
+    const char *script = strstr(word, PROGRAM);
+    while (script > word && script[-1] != '(')
+        script--;
+    bool whole = true;
+    if (!same)
+        whole = migrate_words_servers(&inner, found, arg);
+    else if (script > word)
+        whole = look_into(script, found, arg);
+    migrate_words_fini(&inner);
+    return whole;
+}
+
+bool migrate_words_servers(const struct migrate_words *w, migrate_words_fn found, void *arg)
+{
+    bool whole = !w->cut;
+    bool begins = true; /* a command */
     for (size_t i = 0; i < w->count; i++) {
-        if (!is_program(w->words[i]))
-            continue;
-        size_t end = i + 1;
-        while (end < w->count && strcmp(w->words[end], END) != 0 && !strchr("<>", *w->words[end]) &&
-               strncmp(w->words[end], "2>", 2) != 0)
-            end++;
-        *ret_first = i + 1;
-        *ret_end = end;
-        return true;
+        const char *word = w->words[i];
+        bool runs = begins && !is_assignment(word);
+        begins = strcmp(word, END) == 0 || (begins && precedes_command(word));
+        if (is_program(word) && (runs || has_option(w, i + 1))) {
+            size_t first = i + 1;
+            while (i + 1 < w->count && strcmp(w->words[i + 1], END) != 0)
+                i++;
+            found(arg, w->words + first, i + 1 - first);
+        } else if (is_script(word)) {
+            whole &= look_into(word, found, arg);
+        }
     }
-    return false;
+    return whole;
 }
 
 void migrate_words_fini(struct migrate_words *w)

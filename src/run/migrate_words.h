@@ -15,12 +15,16 @@ struct migrate_words {
 void migrate_words_add(struct migrate_words *w, const char *text, size_t len);
 
 /* migrate_words_split - add the words of a text, as a shell parts them: quotes, backslashes,
- * comments. The end of a command (a new line, `;`, `&&`, `|`, ...) is a word ";". Variables stay
- * as they are written. */
+ * comments; redirections are dropped. The end of a command (a new line, `;`, `&&`, `|`, `(`, ...)
+ * is a word ";". Variables stay as they are written. */
 void migrate_words_split(struct migrate_words *w, const char *text, size_t len);
 
-/* migrate_words_server - the options of the first tritonserver.
- * returns  false if there is none; else [*ret_first, *ret_end) are its arguments */
-bool migrate_words_server(const struct migrate_words *w, size_t *ret_first, size_t *ret_end);
+/* migrate_words_fn - a tritonserver is started with these arguments; borrowed for the call. */
+typedef void (*migrate_words_fn)(void *arg, char *const *argv, size_t argc);
+
+/* migrate_words_servers - call `found` for each tritonserver that is started, also within a word
+ * that is a script (sh -c "..."); not where its name is an argument (which tritonserver).
+ * returns  false if there were more words than are kept, also in such a script */
+bool migrate_words_servers(const struct migrate_words *w, migrate_words_fn found, void *arg);
 
 void migrate_words_fini(struct migrate_words *w);

@@ -9,11 +9,17 @@
 
 #define LIBRARY "libyaml-0.so.2"
 
+/* The library's time grows with the square of both. */
+#define MAX_DEPTH   100
+#define MAX_ANCHORS 1000 /* and aliases */
+
 /* The functions of the library. */
 struct yaml {
     struct dl *dl;
     __typeof__(&yaml_parser_initialize) open;
     __typeof__(&yaml_parser_set_input_string) input;
+    __typeof__(&yaml_parser_parse) parse;
+    __typeof__(&yaml_event_delete) forget;
     __typeof__(&yaml_parser_load) load;
     __typeof__(&yaml_parser_delete) close;
     __typeof__(&yaml_document_get_root_node) root;
@@ -25,6 +31,7 @@ static struct err *yaml_open(struct yaml *y)
 {
     const struct dl_function wanted[] = {
         {"yaml_parser_initialize", &y->open}, {"yaml_parser_set_input_string", &y->input},
+        {"yaml_parser_parse", &y->parse},     {"yaml_event_delete", &y->forget},
         {"yaml_parser_load", &y->load},       {"yaml_parser_delete", &y->close},
         {"yaml_document_get_node", &y->node}, {"yaml_document_get_root_node", &y->root},
         {"yaml_document_delete", &y->drop},
@@ -54,18 +61,6 @@ static yaml_node_t *value_of_key(const struct yaml *y, yaml_document_t *d, const
     return NULL;
 }
 
-/* A word of a list is one argument; a script for a shell among them has words of its own. */
-static void add_item(struct migrate_words *w, const yaml_node_t *n)
-{
-    if (!n || n->type != YAML_SCALAR_NODE)
-        return;
-    const char *text = (const char *)n->data.scalar.value;
-    if (strpbrk(text, " \n") && strstr(text, "tritonserver"))
-        migrate_words_split(w, text, n->data.scalar.length);
-    else
-        migrate_words_add(w, text, n->data.scalar.length);
-}
-
 static void add_value(const struct yaml *y, yaml_document_t *d, const yaml_node_t *n,
                       struct migrate_words *w)
 {
@@ -73,8 +68,11 @@ static void add_value(const struct yaml *y, yaml_document_t *d, const yaml_node_
         migrate_words_split(w, (const char *)n->data.scalar.value, n->data.scalar.length);
     if (!n || n->type != YAML_SEQUENCE_NODE)
         return;
-    for (yaml_node_item_t *i = n->data.sequence.items.start; i < n->data.sequence.items.top; i++)
-        add_item(w, y->node(d, *i));
+    for (yaml_node_item_t *i = n->data.sequence.items.start; i < n->data.sequence.items.top; i++) {
+        const yaml_node_t *item = y->node(d, *i);
+        if (item && item->type == YAML_SCALAR_NODE)
+            migrate_words_add(w, (const char *)item->data.scalar.value, item->data.scalar.length);
+    }
 }
 
 /* The keys in the order in which their words are run: Compose has the first two, Kubernetes the
@@ -84,11 +82,9 @@ static void look_at_mapping(const struct yaml *y, yaml_document_t *d, const yaml
 {
     static const char *const keys[] = {"entrypoint", "command", "args"};
     struct migrate_words words = {0};
-    size_t first, end;
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         add_value(y, d, value_of_key(y, d, map, keys[i]), &words);
-    if (migrate_words_server(&words, &first, &end))
-        found(arg, &words, map->start_mark.line + 1);
+    found(arg, &words, map->start_mark.line + 1);
     migrate_words_fini(&words);
 }
 
@@ -100,14 +96,54 @@ static void look_at_document(const struct yaml *y, yaml_document_t *d, migrate_y
             look_at_mapping(y, d, n, found, arg);
 }
 
+static struct err *yaml_error(const yaml_parser_t *p)
+{
+    return err_new(STATUS_INVALID_ARG, "line %zu, column %zu: %s", p->problem_mark.line + 1,
+                   p->problem_mark.column + 1, p->problem ? p->problem : "no memory");
+}
+
+/* Looks at one event of the file. */
+static struct err *migrate_yaml_bound_event(const yaml_event_t *event, unsigned *depth,
+                                            unsigned *anchors)
+{
+    const yaml_event_type_t type = event->type;
+    bool list = type == YAML_SEQUENCE_START_EVENT, map = type == YAML_MAPPING_START_EVENT;
+    *depth += list || map;
+    *depth -= type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT;
+    *anchors += type == YAML_ALIAS_EVENT || (list && event->data.sequence_start.anchor) ||
+                (map && event->data.mapping_start.anchor) ||
+                (type == YAML_SCALAR_EVENT && event->data.scalar.anchor);
+    if (*depth <= MAX_DEPTH && *anchors <= MAX_ANCHORS)
+        return NULL;
+    return err_new(STATUS_INVALID_ARG, "line %zu, column %zu: expected at most %d %s",
+                   event->start_mark.line + 1, event->start_mark.column + 1,
+                   *depth > MAX_DEPTH ? MAX_DEPTH : MAX_ANCHORS,
+                   *depth > MAX_DEPTH ? "lists and mappings in each other" : "anchors and aliases");
+}
+
+/* Looks at the bounds of the whole file before it is loaded. */
+static struct err *migrate_yaml_bound(const struct yaml *y, yaml_parser_t *p)
+{
+    struct err *e = NULL;
+    unsigned depth = 0, anchors = 0;
+    for (bool more = true; more && !e;) {
+        yaml_event_t event;
+        if (!y->parse(p, &event))
+            return yaml_error(p);
+        e = migrate_yaml_bound_event(&event, &depth, &anchors);
+        more = event.type != YAML_STREAM_END_EVENT;
+        y->forget(&event);
+    }
+    return e;
+}
+
 static struct err *read_documents(const struct yaml *y, yaml_parser_t *p, migrate_yaml_fn found,
                                   void *arg)
 {
     for (bool more = true; more;) {
         yaml_document_t d;
         if (!y->load(p, &d))
-            return err_new(STATUS_INVALID_ARG, "line %zu, column %zu: %s", p->problem_mark.line + 1,
-                           p->problem_mark.column + 1, p->problem ? p->problem : "no memory");
+            return yaml_error(p);
         more = y->root(&d) != NULL;
         look_at_document(y, &d, found, arg);
         y->drop(&d);
@@ -118,13 +154,15 @@ static struct err *read_documents(const struct yaml *y, yaml_parser_t *p, migrat
 struct err *migrate_yaml_read(const char *text, size_t len, migrate_yaml_fn found, void *arg)
 {
     struct yaml y = {0};
-    yaml_parser_t p;
     struct err *e = yaml_open(&y);
-    if (!e && !y.open(&p))
-        e = err_new(STATUS_UNAVAILABLE, "no memory to read YAML");
-    else if (!e) {
+    for (int pass = 0; pass < 2 && !e; pass++) {
+        yaml_parser_t p;
+        if (!y.open(&p)) {
+            e = err_new(STATUS_UNAVAILABLE, "no memory to read YAML");
+            break;
+        }
         y.input(&p, (const unsigned char *)text, len);
-        e = read_documents(&y, &p, found, arg);
+        e = pass ? read_documents(&y, &p, found, arg) : migrate_yaml_bound(&y, &p);
         y.close(&p);
     }
     if (y.dl)

@@ -8,12 +8,11 @@
 struct migrate_words;
 
 /* migrate_yaml_fn - a command line was found.
- * words  borrowed for the call; a word with blanks that names the server is parted as a shell
- *        does
+ * words  borrowed for the call; may be none
  * line   where it begins in the file */
 typedef void (*migrate_yaml_fn)(void *arg, const struct migrate_words *words, size_t line);
 
-/* migrate_yaml_read - call `found` for each mapping that has a command line, in the order of the
- * text. Aliases stand for what they name, once.
+/* migrate_yaml_read - call `found` with the command line of each mapping, in the order of the
+ * text. Aliases stand for what they name, once. Deep nesting is refused.
  * errors  UNSUPPORTED if the library is not there; INVALID_ARG with line and column */
 struct err *migrate_yaml_read(const char *text, size_t len, migrate_yaml_fn found, void *arg);

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "bench/bench_command.h"
 #include "isolate/child/isolate_child.h"
-#include "net/quota.h"
+#include "os/files/tree.h"
 #include "os/heap.h"
 #include "os/process/notify.h"
 #include "os/process/process.h"
@@ -18,6 +18,7 @@
 #include "run/fronts.h"
 #include "run/migrate.h"
 #include "server/log_files.h"
+#include "server/quota.h"
 #include "server/server.h"
 
 #include <inttypes.h>
@@ -29,6 +30,9 @@
 
 /* How long the last log lines may take if the process ends at once. */
 #define LAST_WORDS_NS TIME_MS(500)
+
+/* GNU timeout sends a signal to its child and to the group, so the child gets it twice. */
+#define REPEAT_NS TIME_S(1)
 
 /* A service manager that misses that the server is ready ends it. */
 #define MANAGER_SECONDS 10
@@ -94,6 +98,7 @@ static void say_last_words(void *arg)
         repo_say_left(p->fronts.server->repo);
     LOG_ERROR("%s", p->last_words);
     log_say_held();
+    tree_remove_all();
     signals_wake();
 }
 
@@ -132,6 +137,8 @@ static void stop_in_time(struct process *p)
             log_files_anew();
             continue;
         }
+        if (number && number == p->number && clock_now_ns() - now < REPEAT_NS)
+            continue;
         if (!run_leave_for(p, RUN_AT_ONCE) && number)
             continue; /* all models are unloaded: the rest takes no time */
         end_at_once(p, number ? "ended at once by a second signal"
@@ -234,19 +241,34 @@ static struct err *check_options(const struct options *o)
     return fronts_check(o);
 }
 
+static const struct run_command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"check", check_command},
+    {"doctor", doctor_command},
+    {"migrate", migrate_command},
+    {"bench", bench_command},
+};
+
+/* Runs a command. A report that could not be written is no success. */
+static int run_command_of(const struct run_command *c, int argc, char **argv)
+{
+    int status = c->run(argc, argv);
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "nereid %s: the standard output cannot be written\n", c->name);
+    return 1;
+}
+
 int run_server(int argc, char **argv)
 {
     heap_begin();
     if (isolate_child_is(argc, argv))
         return isolate_child_run();
-    if (argc > 1 && strcmp(argv[1], "check") == 0)
-        return check_command(argc - 1, argv + 1);
-    if (argc > 1 && strcmp(argv[1], "doctor") == 0)
-        return doctor_command(argc - 1, argv + 1);
-    if (argc > 1 && strcmp(argv[1], "migrate") == 0)
-        return migrate_command(argc - 1, argv + 1);
-    if (argc > 1 && strcmp(argv[1], "bench") == 0)
-        return bench_command(argc - 1, argv + 1);
+    for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return run_command_of(&commands[i], argc - 1, argv + 1);
     struct options *o = mem_alloc(sizeof(*o));
     enum options_action action = OPTIONS_RUN;
     options_defaults(o);

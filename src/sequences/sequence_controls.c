@@ -4,6 +4,7 @@
 #include "model/config.h"
 #include "proto/model_config.pb-c.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 typedef Inference__ModelSequenceBatching__Control control_proto;
@@ -24,6 +25,7 @@ struct sequence_controls {
     bool batched;
     uint32_t count;
     struct control *controls;
+    const struct control *corrid; /* of these; NULL = the model does not read the id */
 };
 
 static const int64_t ones[] = {1, 1};
@@ -59,10 +61,12 @@ struct sequence_controls *sequence_controls_new(const struct model_config *confi
             struct control *to = &c->controls[at++];
             to->name = s->control_input[i]->name;
             to->kind = p->kind;
-            if (p->kind == KIND(CORRID))
-                to->datatype = (enum datatype)p->data_type;
-            else
+            if (p->kind != KIND(CORRID)) {
                 set_values(to, p);
+                continue;
+            }
+            to->datatype = (enum datatype)p->data_type;
+            c->corrid = to;
         }
     return c;
 }
@@ -96,6 +100,30 @@ static struct tensor_piece id_piece(const struct control *c, struct request *r, 
     piece.data = to;
     piece.size = sizeof(len) + len;
     return piece;
+}
+
+bool sequence_controls_want_text(const struct sequence_controls *c)
+{
+    return c->corrid && c->corrid->datatype == DATATYPE_BYTES;
+}
+
+struct err *sequence_controls_check(const struct sequence_controls *c, const struct request *r,
+                                    const char *model)
+{
+    bool text = sequence_controls_want_text(c);
+    if (!c->corrid || text == (r->correlation_string != NULL))
+        return NULL;
+    const char *type = datatype_config_name(c->corrid->datatype);
+    if (text)
+        return err_new(STATUS_INVALID_ARG,
+                       "inference request for sequence %" PRIu64
+                       " to model '%s' must specify a string as correlation ID, not a number: "
+                       "control '%s' of the model has data type %s",
+                       r->correlation_id, model, c->corrid->name, type);
+    return err_new(STATUS_INVALID_ARG,
+                   "inference request for sequence \"%s\" to model '%s' must specify a number as "
+                   "correlation ID, not a string: control '%s' of the model has data type %s",
+                   r->correlation_string, model, c->corrid->name, type);
 }
 
 static bool is_true(control_kind kind, uint32_t flags, bool ready)

@@ -14,10 +14,20 @@ struct sequence_controls;
 struct sequence_controls *sequence_controls_new(const struct model_config *config);
 void sequence_controls_free(struct sequence_controls *c);
 
+/* sequence_controls_check - whether the model can read the correlation id of a request: a string
+ * as TYPE_STRING, a number as a numeric type. All is well without a control that reads it.
+ * model   its name, for errors
+ * errors  INVALID_ARG */
+struct err *sequence_controls_check(const struct sequence_controls *c, const struct request *r,
+                                    const char *model);
+
 /* sequence_controls_add - add the control inputs to a request that was prepared and not queued
  * yet. Their values follow from its flags and correlation id.
  * ready  false: the request only fills a gap in a batch, so flags and correlation id count as 0 */
 void sequence_controls_add(const struct sequence_controls *c, struct request *r, bool ready);
+
+/* sequence_controls_want_text - whether the model reads the correlation id as TYPE_STRING. */
+bool sequence_controls_want_text(const struct sequence_controls *c);
 
 /* sequence_controls_again - update the control inputs of a request that runs once more with
  * other flags. */

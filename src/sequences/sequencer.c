@@ -45,6 +45,8 @@ static int by_id(const void *a, const void *b)
 
 static struct sequence *sequencer_find(struct sequencer *s, const struct request *r)
 {
+    if (r->unnamed)
+        return NULL;
     struct sequence key = {.number = r->correlation_id, .text = r->correlation_string};
     struct sequence **found = tfind(&key, &s->by_id, by_id);
     return found ? *found : NULL;
@@ -56,10 +58,11 @@ static struct sequence *sequencer_start(struct sequencer *s, const struct reques
     q->number = r->correlation_id;
     q->text = r->correlation_string ? mem_strdup(r->correlation_string) : NULL;
     list_init(&q->node);
+    list_init(&q->heir);
     list_init(&q->queue);
     list_init(&q->candidate);
-    q->known = true;
-    CHECK(tsearch(q, &s->by_id, by_id));
+    q->known = !r->unnamed;
+    CHECK(r->unnamed || tsearch(q, &s->by_id, by_id));
     s->sequences++;
     return q;
 }
@@ -77,6 +80,13 @@ static void sequencer_forget(struct sequencer *s, struct sequence *q)
 {
     let_id_go(s, q);
     q->over = true;
+}
+
+/* Nothing more will be queued for the sequence. An iterative one ends when the backend releases
+ * it. */
+static void close_sequence(struct sequencer *s, struct sequence *q)
+{
+    (s->iterative ? let_id_go : sequencer_forget)(s, q);
 }
 
 static void free_sequence(struct sequencer *s, struct sequence *q)
@@ -153,14 +163,23 @@ static bool find_slot(struct sequencer *s, struct sequence *q)
     return true;
 }
 
-/* Gives the slot to the sequence that waits longest in the backlog, or makes the slot free. */
+/* Gives the sequence a slot, or puts it in the backlog. */
+static void find_place(struct sequencer *s, struct sequence *q)
+{
+    if (!find_slot(s, q))
+        list_append(&s->backlog, &q->node);
+}
+
+/* Gives the slot to the heir, or to the sequence that waits longest in the backlog, or makes the
+ * slot free. */
 static void leave_slot(struct sequencer *s, struct sequence *q)
 {
     struct sequencer_instance *i = q->instance;
     uint32_t slot = q->slot;
     i->sequences[slot] = NULL;
     q->instance = NULL;
-    struct list *next = i->leaving ? NULL : list_pop(&s->backlog);
+    struct list *heir = list_pop(&q->heir);
+    struct list *next = i->leaving ? NULL : heir ? heir : list_pop(&s->backlog);
     if (next) {
         take_slot(s, LIST_ITEM(next, struct sequence, node), i, slot);
         return;
@@ -169,6 +188,8 @@ static void leave_slot(struct sequencer *s, struct sequence *q)
         i->used--;
     if (slot < i->first_free)
         i->first_free = slot;
+    if (heir)
+        find_place(s, LIST_ITEM(heir, struct sequence, node));
 }
 
 /* Call it after a sequence changed: it may give up its slot, become idle, or be freed. */
@@ -183,9 +204,11 @@ static void sequencer_settle(struct sequencer *s, struct sequence *q, time_ns no
         }
         return;
     }
-    list_remove(&q->node);
     if (q->instance)
         leave_slot(s, q);
+    else if (sequencer_heir(q))
+        list_insert_before(&q->node, list_pop(&q->heir));
+    list_remove(&q->node);
     if (!q->in_flight)
         free_sequence(s, q);
 }
@@ -271,8 +294,6 @@ void sequencer_abort(struct sequencer *s, struct sequence *q, bool cancelled)
             atomic_store_explicit(&r->cancelled, true, memory_order_relaxed);
         list_append(&s->dropped, &r->queue_node);
     }
-    if (!q->instance)
-        list_remove(&q->node); /* the backlog */
     sequencer_settle(s, q, 0);
 }
 
@@ -303,7 +324,9 @@ static bool enough_waits(const struct sequencer *s)
 {
     size_t backlog = 0;
     LIST_EACH (node, &s->backlog)
-        backlog += length_of(&LIST_ITEM(node, struct sequence, node)->queue);
+        for (const struct sequence *q = LIST_ITEM(node, struct sequence, node); q;
+             q = sequencer_heir(q))
+            backlog += length_of(&q->queue);
     return sequencer_depth(s) - backlog >= s->hold_until && backlog >= s->hold_backlog;
 }
 
@@ -318,6 +341,17 @@ static void let_all_go(struct sequencer *s)
     s->hold_until = 0;
 }
 
+/* Begins another sequence with the id of one that goes on, and gives it the place of that. */
+static struct sequence *begin_anew(struct sequencer *s, struct sequence *old,
+                                   const struct request *r)
+{
+    close_sequence(s, old);
+    struct sequence *q = sequencer_start(s, r);
+    list_append(&old->heir, &q->node);
+    sequencer_settle(s, old, 0);
+    return q;
+}
+
 enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct request *r)
 {
     sequencer_sweep(s, now);
@@ -328,8 +362,9 @@ enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct requ
         return SEQUENCER_PUSH_UNKNOWN;
     if (!q) {
         q = sequencer_start(s, r);
-        if (!find_slot(s, q))
-            list_append(&s->backlog, &q->node);
+        find_place(s, q);
+    } else if (starts) {
+        q = begin_anew(s, q, r);
     } else if (q->instance) {
         list_remove(&q->node); /* not idle any more */
     }
@@ -344,9 +379,8 @@ enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct requ
         q->instance->ready++;
     list_append(&q->queue, &r->queue_node);
     change_depth(s, 1);
-    /* An iterative sequence ends when the backend releases it. */
     if (r->flags & REQUEST_SEQUENCE_END)
-        (s->iterative ? let_id_go : sequencer_forget)(s, q);
+        close_sequence(s, q);
     if (request_is_cancelled(r))
         sequencer_abort(s, q, true);
     else
@@ -395,7 +429,7 @@ void sequencer_released(struct sequencer *s, time_ns now, struct request *r, boo
     r->slots[REQUEST_SLOT_SEQUENCE] = NULL;
     q->in_flight--;
     s->taken--;
-    if (ends)
+    if (ends && !q->in_flight && list_empty(&q->queue))
         sequencer_forget(s, q);
     if (!q->instance && q->over) { /* another sequence already has its slot */
         if (!q->in_flight)
@@ -423,7 +457,10 @@ void sequencer_again(struct sequencer *s, time_ns now, struct request *r)
     change_depth(s, 1);
     q->in_flight--;
     s->taken--;
-    make_candidate(s, q);
+    if (request_is_cancelled(r))
+        sequencer_abort(s, q, true);
+    else
+        make_candidate(s, q);
 }
 
 void *sequencer_look(struct sequencer *s)
@@ -483,6 +520,14 @@ void sequencer_close(struct sequencer *s)
     drain_all(s, &s->idlers);
 }
 
+static void abort_with_heirs(struct sequencer *s, struct sequence *q)
+{
+    for (struct sequence *heir; q; q = heir) {
+        heir = sequencer_heir(q);
+        sequencer_abort(s, q, false);
+    }
+}
+
 size_t sequencer_drain(struct sequencer *s, struct list *ret_list)
 {
     drain_all(s, &s->backlog);
@@ -491,7 +536,7 @@ size_t sequencer_drain(struct sequencer *s, struct list *ret_list)
         struct sequencer_instance *i = LIST_ITEM(node, struct sequencer_instance, node);
         for (uint32_t k = i->used; k-- > 0;)
             if (k < i->used && i->sequences[k])
-                sequencer_abort(s, i->sequences[k], false);
+                abort_with_heirs(s, i->sequences[k]);
     }
     return sequencer_expire(s, 0, ret_list);
 }
@@ -515,6 +560,8 @@ size_t sequencer_taken(const struct sequencer *s)
 
 static time_ns older(time_ns than, const struct sequence *q)
 {
+    while (q && list_empty(&q->queue))
+        q = sequencer_heir(q);
     const struct request *r = q ? sequencer_first(q) : NULL;
     return r && r->times.queue_start < than ? r->times.queue_start : than;
 }

@@ -61,8 +61,8 @@ struct sequencer_config {
 
 enum sequencer_push {
     SEQUENCER_PUSH_OK = 0,
-    /* A START while the sequence with that id goes on. The new sequence runs in the same slot,
-     * after the requests that are queued. */
+    /* A START while the sequence with that id goes on. That one ends when its queued requests are
+     * over; the new sequence has its slot then. */
     SEQUENCER_PUSH_CONFLICT,
     /* Not a START, and no sequence with that id is known. The caller keeps the request. */
     SEQUENCER_PUSH_UNKNOWN,
@@ -116,7 +116,8 @@ void *sequencer_look(struct sequencer *s);
 /* sequencer_released - the backend has released a request that was taken; it no longer belongs
  * to its sequence. The sequence's next request may run now (oldest), so call sequencer_ready
  * again.
- * ends  the sequence ends with this request, even if it is not an END */
+ * ends  the sequence ends with this request, even if it is not an END, unless others of it are
+ *       queued or in flight */
 void sequencer_released(struct sequencer *s, time_ns now, struct request *r, bool ends);
 
 /* sequencer_again - the backend gave back a request to execute it again: it waits at the front

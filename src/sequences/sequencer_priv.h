@@ -12,10 +12,12 @@
 struct sequence {
     uint64_t number;  /* its id, if the id is a number */
     const char *text; /* its id as a string; owned; NULL = the id is a number */
-    /* in the backlog, in the list of idle sequences, or in no list */
+    /* in the backlog, in the list of idle sequences, in `heir` of another one, or in no list */
     struct list node;
+    /* by node: the sequence that began with its id and gets its place; empty = none did */
+    struct list heir;
     struct list queue;                   /* requests by queue_node, in order */
-    struct sequencer_instance *instance; /* NULL in the backlog */
+    struct sequencer_instance *instance; /* NULL = it has no slot yet */
     uint32_t slot;                       /* its slot in the instance */
     uint32_t in_flight;                  /* requests taken and not released yet */
     bool known;                          /* it can be found by its id */
@@ -74,6 +76,12 @@ static inline struct sequence *sequencer_of(const struct request *r)
 static inline struct request *sequencer_first(const struct sequence *q)
 {
     return list_empty(&q->queue) ? NULL : LIST_ITEM(q->queue.next, struct request, queue_node);
+}
+
+/* sequencer_heir - the sequence that gets the place of this one; NULL if there is none. */
+static inline struct sequence *sequencer_heir(const struct sequence *q)
+{
+    return list_empty(&q->heir) ? NULL : LIST_ITEM(q->heir.next, struct sequence, node);
 }
 
 /* sequencer_pop - take the first request of a sequence out for execution. The sequence may lose

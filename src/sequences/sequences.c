@@ -118,6 +118,22 @@ void sequences_free(struct sequences *s)
 
 /* -- accepting requests -- */
 
+/* Makes a request without a correlation id a sequence of its own. The model sees an id that is
+ * far from those of clients, also in 32 bits: from 2^64 - 1 on downwards. */
+static void sequences_make_id(struct sequences *s, struct request *r)
+{
+    r->correlation_string = NULL;
+    r->correlation_id =
+        UINT64_MAX - atomic_fetch_add_explicit(&s->ids_made, 1, memory_order_relaxed);
+    r->unnamed = true;
+    r->flags = REQUEST_SEQUENCE_START;
+    if (!sequence_controls_want_text(s->controls))
+        return;
+    char text[24];
+    int len = snprintf(text, sizeof(text), "%" PRIu64, r->correlation_id);
+    r->correlation_string = arena_strndup(&r->arena, text, (size_t)len);
+}
+
 static struct err *sequences_admit(struct serve_version *v, struct request *r)
 {
     if (r->batch_size > 1)
@@ -126,16 +142,13 @@ static struct err *sequences_admit(struct serve_version *v, struct request *r)
                        "requirements of sequence batcher",
                        v->name);
     if (request_names_sequence(r))
-        return NULL;
+        return sequence_controls_check(sequences_of(v)->controls, r, v->name);
     if (!sequences_of(v)->iterative)
         return err_new(STATUS_INVALID_ARG,
                        "inference request to model '%s' must specify a non-zero or non-empty "
                        "correlation ID",
                        v->name);
-    r->correlation_string = NULL;
-    r->correlation_id =
-        1 + atomic_fetch_add_explicit(&sequences_of(v)->last_id, 1, memory_order_relaxed);
-    r->flags = REQUEST_SEQUENCE_START;
+    sequences_make_id(sequences_of(v), r);
     return NULL;
 }
 

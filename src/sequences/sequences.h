@@ -26,7 +26,7 @@ struct sequences {
     struct sequence_controls *controls; /* owned; immutable */
     struct state_plan *states;          /* owned; immutable; NULL = the model has none */
     bool iterative;
-    atomic_uint_fast64_t last_id; /* iterative: the last correlation id that was given out */
+    atomic_uint_fast64_t ids_made; /* iterative: for requests that have none */
     /* The id of a sequence that started again before it ended and is not logged yet; guarded by
      * version->lock. */
     char conflict[80];

@@ -133,7 +133,10 @@ static enum begun_rest begun_start(struct begun *b)
 {
     struct runner *r = b->runner;
     runner_announce(r, b->count);
-    if (!instance_begin(r->instance, r->batch, &b->count))
+    log_context(r->batch[0]->id, (uint32_t)b->count);
+    bool begun = instance_begin(r->instance, r->batch, &b->count);
+    log_context("", 0);
+    if (!begun)
         return b->count ? REST_EXECUTE : REST_OVER;
     enum nereid_progress progress = instance_look(r->instance);
     if (progress != NEREID_PENDING)

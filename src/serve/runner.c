@@ -72,15 +72,21 @@ bool runner_is_idle(const struct runner *r)
            !(s->ops.busy && s->ops.busy(s, r));
 }
 
+void runner_halt(struct runner *r)
+{
+    mutex_lock(&r->version->lock);
+    runner_look_again(r);
+    mutex_unlock(&r->version->lock);
+    thread_join(r->thread);
+    r->thread = NULL;
+}
+
 void runner_free(struct runner *r)
 {
     if (!r)
         return;
     struct scheduler *s = r->version->scheduler;
-    mutex_lock(&r->version->lock);
-    runner_look_again(r);
-    mutex_unlock(&r->version->lock);
-    thread_join(r->thread);
+    runner_halt(r);
     if (s->ops.drop)
         s->ops.drop(s, r);
     begun_free(r->begun);
@@ -172,8 +178,8 @@ static bool has_much_input(const struct runner *r, size_t count)
 }
 
 /* Runs a batch, or several for at most TURN_NS, and delivers their answers together, as one
- * message per loop instead of one per answer. Answers do not wait for a batch with much input. A
- * decoupled model sends each answer at once. */
+ * message per loop instead of one per answer. Answers do not wait for a batch with much input, nor
+ * for others that the backend computes one by one. A decoupled model sends each answer at once. */
 bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
 {
     struct serve_version *v = s->version;
@@ -193,7 +199,11 @@ bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
             submit_turn_end(&turn);
             submit_turn_begin(&turn);
         }
+        bool expects = together && !answers_may_wait(r);
+        if (expects)
+            response_batch_expect(&turn.answers, count, r->answers_apart);
         runner_execute(r, count);
+        r->answers_apart = expects && turn.answers.apart;
         time_ns ended = clock_now_ns();
         r->quick_runs = ended - now < RUNNER_INLINE_NS ? r->quick_runs + 1 : 0;
         now = ended;

@@ -47,6 +47,7 @@ struct runner {
     unsigned slow_runs; /* how many measured runs exceeded the limit */
     /* runs in a row on the thread that were shorter than RUNNER_INLINE_NS; for that thread only */
     unsigned quick_runs;
+    bool answers_apart; /* the backend sent those of the last run one by one; likewise */
     /* how long the thread waits without work; RUNNER_RETIRE_NS except in tests */
     time_ns retire_after;
     bool leaving;        /* takes no more work; no longer in the version's list */
@@ -57,6 +58,9 @@ struct runner {
 
 /* runner_new - the runner owns the instance. */
 struct runner *runner_new(struct serve_version *v, struct plugin_instance *instance);
+
+/* runner_halt - end the thread; the same holds as for runner_free. Blocks. */
+void runner_halt(struct runner *r);
 
 /* runner_free - end the thread, free the runner and its instance. Either nothing is queued and
  * version->stopping is set, or the runner has left and is idle. NULL is fine. Blocks. */

@@ -10,11 +10,13 @@
 #include "model/config.h"
 #include "model/labels.h"
 #include "plugin/backend.h"
+#include "plugin/instance.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
 #include "serve/cancel.h"
 #include "serve/deadline.h"
 #include "serve/features.h"
+#include "serve/runner.h"
 #include "serve/scheduler.h"
 
 #include <string.h>
@@ -167,17 +169,37 @@ void version_drain(struct serve_version *v)
     mutex_fini(&lock);
 }
 
+const char *version_busy(struct serve_version *v)
+{
+    const char *name = NULL;
+    mutex_lock(&v->lock);
+    for (uint32_t i = 0; !name && i < v->instances.runner_count; i++)
+        if (v->instances.runners[i]->state != RUNNER_IDLE)
+            name = v->instances.runners[i]->instance->name;
+    mutex_unlock(&v->lock);
+    return name;
+}
+
+void version_halt(struct serve_version *v)
+{
+    CHECK_MAGIC(v, VERSION_MAGIC);
+    deadline_free(v->deadline);
+    v->deadline = NULL;
+    mutex_lock(&v->lock);
+    bool first = !v->stopping;
+    v->stopping = true;
+    if (first && v->scheduler && v->scheduler->ops.stop)
+        v->scheduler->ops.stop(v->scheduler);
+    mutex_unlock(&v->lock);
+    for (uint32_t i = 0; i < v->instances.runner_count; i++)
+        runner_halt(v->instances.runners[i]);
+}
+
 void version_free(struct serve_version *v)
 {
     if (!v)
         return;
-    CHECK_MAGIC(v, VERSION_MAGIC);
-    deadline_free(v->deadline);
-    mutex_lock(&v->lock);
-    v->stopping = true;
-    if (v->scheduler && v->scheduler->ops.stop)
-        v->scheduler->ops.stop(v->scheduler);
-    mutex_unlock(&v->lock);
+    version_halt(v);
     instances_free(&v->instances);
     scheduler_free(v->scheduler); /* before the model, because the scheduler may ask its strategy */
     model_free(v->model);

@@ -121,6 +121,14 @@ long version_requests(struct serve_version *v);
  * not come. */
 void version_part(struct serve_version *v);
 
+/* version_busy - the name of an instance that is at work, valid as long as the version; NULL if
+ * there is none. */
+const char *version_busy(struct serve_version *v);
+
+/* version_halt - what version_free does first: end the instance threads. Blocks as long as an
+ * instance executes. */
+void version_halt(struct serve_version *v);
+
 /* version_free - end the instance threads, finalise instances and model. v must be drained, or
  * was never published. NULL is fine. Blocks. */
 void version_free(struct serve_version *v);

@@ -9,6 +9,7 @@
 #include "infer/first_response.h"
 #include "infer/stats.h"
 #include "metrics/recent.h"
+#include "os/files/tree.h"
 #include "os/process/cpu.h"
 #include "os/dl_pages.h"
 #include "os/pages.h"
@@ -209,14 +210,15 @@ static void log_tables(struct server *s)
 struct err *server_load(struct server *s)
 {
     size_t failed = 0;
+    tree_sweep((const char *const[]){TREE_UPLOAD, TREE_AGENT, NULL});
     struct err *e = repo_load_all(s->repo, &failed);
     log_tables(s);
     start_advice_repositories(s);
     dl_pages_forget();
     if (!e && failed && s->options->exit_on_error)
         e = err_new(STATUS_INTERNAL,
-                    "failed to load all models: %zu could not be loaded, see the lines above; "
-                    "--exit-on-error=false serves the others",
+                    "failed to load all models: %zu could not be loaded, the log says why; "
+                    "without exit-on-error the others are served",
                     failed);
     /* As in the reference, the server keeps running with open ports, and is not live. */
     if (e && !s->options->exit_on_error) {

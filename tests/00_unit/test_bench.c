@@ -3,6 +3,7 @@
 #include "bench/bench_data.h"
 #include "bench/bench_html.h"
 #include "bench/bench_options.h"
+#include "bench/bench_report.h"
 #include "bench/bench_request.h"
 #include "bench/bench_window.h"
 #include "support/unit.h"
@@ -88,6 +89,9 @@ static void windows_together_are_one(void **state)
     assert_true(fabs(bench_window_latency(both, 0) - 25000) < 1);
     assert_true(both->server.known);
     assert_int_equal(both->server.inferences, 400);
+    w[0]->before.inferences = w[0]->before.queue.ns = 500; /* the server has started anew */
+    bench_window_merge((const struct bench_window *const *)w, 2, both);
+    assert_true(both->server.inferences == 0 && both->server.queue.ns == 0);
     mem_free(w[0]);
     mem_free(w[1]);
     mem_free(both);
@@ -124,10 +128,27 @@ static void command_lines(void **state)
     unit_succeeds(PARSE(&o, "-m", "x", "-u", "unix:/tmp/a"));
     assert_string_equal(o.host, "unix:/tmp/a");
     bench_options_fini(&o);
-    refuses("--concurrency-range", "0", "expected FIRST[:LAST[:STEP]], each above 0");
+    unit_succeeds(PARSE(&o, "-m", "x", "--request-rate-range", "0.1:1:0.1",
+                        "--sequence-length-variation", "0"));
+    for (uint32_t i = 0; i < 10; i++)
+        assert_true(bench_options_level(&o.rate, i, &level));
+    assert_false(bench_options_level(&o.rate, 10, &level));
+    bench_options_fini(&o);
+    refuses("--concurrency-range", "0", "expected FIRST[:LAST[:STEP]], whole numbers from 1 to");
+    refuses("--concurrency-range", "0.5", "whole numbers from 1 to 10000");
+    refuses("--concurrency-range", "1.7", "whole numbers");
+    refuses("--concurrency-range", "1:3:0.5", "whole numbers");
+    refuses("--concurrency-range", "10001", "to 10000");
+    refuses("--request-rate-range", "1e999", "each from 0.001 to 10000000");
+    refuses("--request-rate-range", "1e17", "each from 0.001 to 10000000");
+    refuses("--request-rate-range", "1e-9", "each from 0.001");
+    refuses("-u", "https://host:8000", "without TLS, which nereid bench does not speak");
+    refuses("-u", "grpcs://host:8000", "without TLS");
+    refuses("--percentile", "0", "above 0");
+    refuses("--sequence-length-variation", "101", "from 0 to 100");
     refuses("--concurrency-range", "4:2", "LAST not below FIRST");
     refuses("--concurrency-range", "1:2:3x", "FIRST[:LAST[:STEP]]");
-    refuses("--request-rate-range", "1:1e9:0.1", "at most 1000 levels");
+    refuses("--request-rate-range", "1:1e6:0.1", "at most 1000 levels");
     refuses("--percentile", "101", "at most 100");
     refuses("--shape", "a", "INPUT:DIM");
     refuses("--shape", "a:-1", "of at least 0");
@@ -232,7 +253,42 @@ static void a_report_is_no_html_of_others(void **state)
     bench_options_fini(&o);
 }
 
-UNIT_MAIN(UNIT(a_report_is_no_html_of_others), UNIT(percentiles_are_within_half_a_percent),
-          UNIT(all_durations_have_a_bucket), UNIT(windows_that_agree_are_steady),
-          UNIT(windows_together_are_one), UNIT(command_lines), UNIT(tensors_are_made_up),
-          UNIT(requests_have_the_length_that_they_name))
+/* A model that takes longer than a window: its levels have no latency, not one of 0. */
+static void levels_without_answers_have_no_numbers(void **state)
+{
+    (void)state;
+    struct bench_options o;
+    struct bench_result *r = MEM_NEW(struct bench_result);
+    struct strbuf text = STRBUF_INIT, page = STRBUF_INIT;
+    unit_succeeds(PARSE(&o, "-m", "slow", "-p", "300"));
+    r->level = 2;
+    r->measured.ended = TIME_S(1);
+    bench_report_level(&o, r, &text);
+    assert_string_equal(strbuf_str(&text),
+                        "Request concurrency: 2\n"
+                        "  No request was answered within a window of 300 msec: make "
+                        "--measurement-interval (-p) longer than an answer takes\n\n");
+    text.len = 0;
+    bench_report_window(&o, 1, &r->measured, &text);
+    assert_string_equal(strbuf_str(&text), "  window 1 of at most 10: no answer");
+    text.len = 0;
+    bench_report_summary(&o, r, 1, &text);
+    assert_string_equal(strbuf_str(&text), "Inferences/Second vs. Client Average Batch Latency\n"
+                                           "Concurrency: 2, no answer\n");
+    text.len = 0;
+    bench_report_csv(&o, r, 1, &text);
+    assert_ptr_equal(strchr(strbuf_str(&text), '\n'), text.data + text.len - 1);
+    strbuf_puts(&page, "/*data*/");
+    text.len = 0;
+    bench_html_fill(&page, &o, r, 1, &text);
+    assert_non_null(strstr(strbuf_str(&text), "\"levels\":[],\"unanswered\":[2]}"));
+    strbuf_fini(&page);
+    strbuf_fini(&text);
+    mem_free(r);
+    bench_options_fini(&o);
+}
+
+UNIT_MAIN(UNIT(a_report_is_no_html_of_others), UNIT(levels_without_answers_have_no_numbers),
+          UNIT(percentiles_are_within_half_a_percent), UNIT(all_durations_have_a_bucket),
+          UNIT(windows_that_agree_are_steady), UNIT(windows_together_are_one), UNIT(command_lines),
+          UNIT(tensors_are_made_up), UNIT(requests_have_the_length_that_they_name))

@@ -45,9 +45,14 @@ static void says_what_was_under_way(void **state)
              "first of a batch of 3\n",
              getpid());
     assert_string_equal(line, want);
+    struct log_work none = log_work_set((struct log_work){"executing", "model 'm', version 2"});
+    write_line(SIGABRT);
+    assert_non_null(
+        strstr(line, ", thread loop-7, executing model 'm', version 2, request id a?b"));
+    log_work_set(none);
     log_context("", 1);
     write_line(SIGBUS);
-    assert_non_null(strstr(line, ", request id <id_unknown>\n"));
+    assert_non_null(strstr(line, ", thread loop-7, request id <id_unknown>\n"));
     log_context("", 0);
 }
 

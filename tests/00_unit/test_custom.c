@@ -5,6 +5,7 @@
 #include "support/unit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static void expect_page(const char *text)
@@ -70,4 +71,44 @@ static void test_names(void **state)
     unit_succeeds(custom_family_free(f));
 }
 
-UNIT_MAIN(UNIT(test_page), UNIT(test_names))
+static void refuses(enum custom_kind kind, const char *name, const char *end)
+{
+    struct custom_family *f;
+    char whole[128];
+    snprintf(whole, sizeof(whole), "%s%s", name, end);
+    unit_fails(custom_family_new(kind, whole, "", &f), STATUS_INVALID_ARG, name);
+}
+
+static void refuses_split(const char *name)
+{
+    static const char *const ends[] = {"", "_bucket", "_sum", "_count"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+        refuses(CUSTOM_COUNTER, name, ends[i]);
+}
+
+/* Nobody may add to a family of the server, nor to a series of one. */
+static void test_names_of_the_server(void **state)
+{
+    (void)state;
+#define METRIC_MODEL(type, name, unit, field, help)   refuses(CUSTOM_GAUGE, #name, "");
+#define METRIC_REASON(name, help)                     refuses(CUSTOM_GAUGE, #name, "");
+#define METRIC_HISTOGRAM(name, index, help)           refuses_split(#name);
+#define METRIC_SUMMARY(name, index, help)             refuses_split(#name);
+#define METRIC_BOUNDED(name, field, help)             refuses_split(#name);
+#define METRIC_BATCHES(name, help)                    refuses_split(#name);
+#define METRIC_CACHE(name, field, help)               refuses(CUSTOM_GAUGE, #name, "");
+#define METRIC_FRONT(type, name, field, help)         refuses(CUSTOM_GAUGE, #name, "");
+#define METRIC_REQUESTS(name, help)                   refuses(CUSTOM_GAUGE, #name, "");
+#define METRIC_PROCESS(type, name, unit, field, help) refuses(CUSTOM_GAUGE, #name, "");
+#define METRIC_GPU(type, name, unit, field, help)     refuses(CUSTOM_GAUGE, #name, "");
+#define METRIC_BUILD(name, help)                      refuses(CUSTOM_GAUGE, #name, "");
+#include "metrics/metric.def"
+    refuses(CUSTOM_HISTOGRAM, "nv_inference", ""); /* its _count is nv_inference_count */
+    struct custom_family *f;
+    unit_succeeds(custom_family_new(CUSTOM_GAUGE, "nv_inference", "", &f));
+    unit_succeeds(custom_family_free(f));
+    unit_succeeds(custom_family_new(CUSTOM_COUNTER, "nv_inference_count_sum", "", &f));
+    unit_succeeds(custom_family_free(f));
+}
+
+UNIT_MAIN(UNIT(test_page), UNIT(test_names), UNIT(test_names_of_the_server))

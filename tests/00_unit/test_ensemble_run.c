@@ -14,20 +14,25 @@
 #include "support/unit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define IO                                                                                    \
     "input [{ name: 'i' data_type: TYPE_INT32 dims: [ 1 ] }] output [{ name: 'o' data_type: " \
     "TYPE_INT32 dims: [ 1 ] }] "
-#define PARKED 20000u
+#define PARKED   20000u
+#define GIVEN_UP 10u
 
 static const char sequence[] = "name: 's' backend: 'b' max_batch_size: 1 " IO
                                "sequence_batching { } instance_group [{ count: 1 kind: KIND_CPU }]";
 static const char batching[] = "name: 's' backend: 'b' max_batch_size: 1 " IO
                                "dynamic_batching { } instance_group [{ count: 1 kind: KIND_CPU }]";
-static const char limited[] =
-    "name: 'e' platform: 'ensemble' max_batch_size: 1 " IO
-    "ensemble_scheduling { max_inflight_requests: 1 step { model_name: 's' model_version: -1 "
-    "input_map { key: 'i' value: 'i' } output_map { key: 'o' value: 'o' } } }";
+#define LIMITED(model)                                                          \
+    "name: 'e' platform: 'ensemble' max_batch_size: 1 " IO                      \
+    "ensemble_scheduling { max_inflight_requests: 1 step { model_name: '" model \
+    "' model_version: -1 "                                                      \
+    "input_map { key: 'i' value: 'i' } output_map { key: 'o' value: 'o' } } }"
+static const char limited[] = LIMITED("s");
+static const char limited_nested[] = LIMITED("e");
 
 static const char failing[] =
     "name: 'e' platform: 'ensemble' max_batch_size: 1 input [{ name: 'i' data_type: TYPE_INT32 "
@@ -44,6 +49,15 @@ static const char failing[] =
 static uint64_t priority; /* of what was executed last */
 static uint64_t timeout_us;
 static char named[16];
+
+static bool forgets; /* `other` answers without its output */
+static char said[256];
+
+static const char forgotten[] =
+    "name: 'e' platform: 'ensemble' max_batch_size: 1 " IO
+    "ensemble_scheduling { step [{ model_name: 'f' model_version: -1 input_map { key: 'i' value: "
+    "'i' } output_map { key: 'o' value: 'x' } }, { model_name: 's' model_version: -1 input_map { "
+    "key: 'i' value: 'x' } output_map { key: 'o' value: 'o' } }] }";
 
 static struct plugin_backend backend;
 static struct serve_table *table;
@@ -76,9 +90,12 @@ static TRITONSERVER_Error *refuse(TRITONBACKEND_ModelInstance *instance,
                                   TRITONBACKEND_Request **requests, uint32_t count)
 {
     (void)instance;
-    (void)requests;
-    (void)count;
-    return (TRITONSERVER_Error *)err_new(STATUS_INTERNAL, "it fails");
+    for (uint32_t i = 0; forgets && i < count; i++) {
+        struct request *r = request_take(requests[i]);
+        response_send(response_new(r), RESPONSE_FINAL, NULL);
+        request_release(r);
+    }
+    return forgets ? NULL : (TRITONSERVER_Error *)err_new(STATUS_INTERNAL, "it fails");
 }
 
 static struct request *make_for(struct serve_version *v, struct loop *home, uint64_t id)
@@ -95,6 +112,9 @@ static struct request *make(uint64_t id)
     return make_for(ensemble, NULL, id);
 }
 
+/* An ensemble around `ensemble`, with a limit. */
+static struct serve_version *outer;
+
 static struct table_model model_of(const char *name, struct serve_version *v)
 {
     struct table_entry *entries = mem_zalloc(sizeof(*entries));
@@ -104,10 +124,22 @@ static struct table_model model_of(const char *name, struct serve_version *v)
 
 static void publish_steps(void)
 {
-    struct table_model *models = mem_zalloc(2 * sizeof(*models));
+    struct table_model *models = mem_zalloc(3 * sizeof(*models));
     models[0] = model_of("f", other);
     models[1] = model_of("s", step);
-    table_publish(table, models, 2);
+    if (ensemble)
+        models[2] = model_of("e", ensemble);
+    table_publish(table, models, ensemble ? 3 : 2);
+}
+
+static struct serve_version *ensemble_of(const char *config)
+{
+    struct serve_version *v;
+    unit_succeeds(version_new("e", 1, test_version_config(config), NULL, true, NULL,
+                              test_version_features(), &v));
+    v->table = table;
+    unit_succeeds(version_start(v));
+    return v;
 }
 
 static void begin_with(const char *step_config, const char *config)
@@ -119,10 +151,7 @@ static void begin_with(const char *step_config, const char *config)
     other = test_version_new(&failing_backend, batching, NULL);
     table = table_new();
     publish_steps();
-    unit_succeeds(version_new("e", 1, test_version_config(config), NULL, true, NULL,
-                              test_version_features(), &ensemble));
-    ensemble->table = table;
-    unit_succeeds(version_start(ensemble));
+    ensemble = ensemble_of(config);
 }
 
 static void begin(const char *step_config)
@@ -132,9 +161,10 @@ static void begin(const char *step_config)
 
 static void end(void)
 {
+    table_publish(table, NULL, 0);
     version_drain(ensemble);
     version_free(ensemble);
-    table_publish(table, NULL, 0);
+    ensemble = NULL;
     version_drain(step);
     version_free(step);
     version_drain(other);
@@ -159,6 +189,25 @@ static void many_that_wait_are_refused(void **state)
     end();
 }
 
+/* The same where what is refused is a step of an ensemble within. */
+static void many_that_wait_are_refused_within(void **state)
+{
+    (void)state;
+    begin_with(sequence, UNLIMITED(""));
+    publish_steps();
+    outer = ensemble_of(limited_nested);
+    submit_now(make_for(outer, NULL, 1));
+    test_gate_wait(&test_gate_entered, 1);
+    for (unsigned i = 0; i < PARKED; i++)
+        submit_now(make_for(outer, NULL, 0));
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, PARKED + 1);
+    assert_int_equal(test_gate_failed, PARKED);
+    version_drain(outer);
+    version_free(outer);
+    end();
+}
+
 /* A client that goes while its request waits for the place does not take the place along. */
 static void one_that_waits_is_cancelled(void **state)
 {
@@ -176,6 +225,96 @@ static void one_that_waits_is_cancelled(void **state)
     test_gate_wait(&test_gate_answered, 3);
     assert_int_equal(test_gate_failed, 1);
     end();
+}
+
+/* How many wait, and whether the oldest says so too. */
+static size_t waiting(struct serve_version *v)
+{
+    struct scheduler *s = v->scheduler;
+    size_t depth = s->ops.depth(s);
+    mutex_lock(&v->lock);
+    time_ns oldest = s->ops.oldest(s);
+    mutex_unlock(&v->lock);
+    assert_int_equal(depth > 0, oldest <= clock_now_ns());
+    return depth;
+}
+
+/* A client that goes while its step waits in a queue, or for the place, is answered at once: the
+ * model is busy, and stays so. What others wait for is theirs. */
+static void one_that_waits_is_given_up(void **state)
+{
+    (void)state;
+    static const char *const configs[] = {UNLIMITED(""), limited};
+    for (unsigned i = 0; i < 2; i++) {
+        begin_with(batching, configs[i]);
+        submit_now(make(1));
+        test_gate_wait(&test_gate_entered, 1);
+        struct request *gone = request_ref(make(2));
+        submit_now(gone);
+        submit_now(make(3));
+        assert_int_equal(waiting(step) + waiting(ensemble), 2);
+        assert_int_equal(waiting(ensemble), i ? 2 : 0);
+        request_cancel(gone);
+        assert_int_equal(test_gate_answered, 1);
+        assert_int_equal(test_gate_failed, 1);
+        assert_int_equal(waiting(step) + waiting(ensemble), 1);
+        request_unref(gone);
+        test_gate_set(true);
+        test_gate_wait(&test_gate_answered, 3);
+        assert_int_equal(test_gate_entered, 2);
+        end();
+    }
+}
+
+/* What is queued later of a request that was given up is answered by the queue: nobody has to
+ * look at it first. */
+static void one_given_up_before_is_not_queued(void **state)
+{
+    (void)state;
+    begin_with(batching, UNLIMITED(""));
+    submit_now(make(1));
+    test_gate_wait(&test_gate_entered, 1);
+    struct request *gone = make(2);
+    request_cancel(gone);
+    submit_now(gone);
+    assert_int_equal(test_gate_answered, 1);
+    assert_int_equal(test_gate_failed, 1);
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, 2);
+    end();
+}
+
+/* Steps that are executed, answered or given their place by other threads while they are given up:
+ * each request is answered once. */
+static void many_are_given_up_while_they_are_answered(void **state)
+{
+    (void)state;
+    static const char *const configs[] = {UNLIMITED(""), limited, limited_nested};
+    for (unsigned i = 0; i < 3; i++) {
+        struct request *last[GIVEN_UP] = {NULL};
+        begin_with(batching, configs[i == 1]);
+        publish_steps();
+        outer = i == 2 ? ensemble_of(configs[i]) : NULL;
+        test_gate_set(true);
+        for (unsigned k = 0; k < 200 * GIVEN_UP; k++) {
+            struct request **r = &last[k % GIVEN_UP];
+            if (*r) {
+                request_cancel(*r);
+                request_unref(*r);
+            }
+            *r = request_ref(make_for(outer ? outer : ensemble, NULL, 0));
+            submit_now(*r);
+        }
+        for (unsigned k = 0; k < GIVEN_UP; k++)
+            request_unref(last[k]);
+        test_gate_wait(&test_gate_answered, 200 * GIVEN_UP);
+        if (outer) {
+            version_drain(outer);
+            version_free(outer);
+        }
+        end();
+        assert_int_equal(test_gate_answered, 200 * GIVEN_UP);
+    }
 }
 
 /* Of a request that has failed meanwhile, the step that waited for its place is not executed any
@@ -197,9 +336,54 @@ static void one_that_waits_fails_elsewhere(void **state)
     end();
 }
 
+static struct loop *house;
+static struct request *given_up;
+static bool giving_up;
+static unsigned answered_on_house;
+
+static void give_up(struct mail *m)
+{
+    (void)m;
+    giving_up = true;
+    request_cancel(given_up);
+    giving_up = false;
+    test_gate_set(true);
+}
+
+static void answered_afterwards(struct response *r, void *owner)
+{
+    assert_false(giving_up);
+    test_gate_on_answer(r, owner);
+    if (++answered_on_house == 2)
+        loop_stop(house);
+}
+
+/* A front end gives up while it is busy with a connection: nobody on its loop is answered
+ * meanwhile, neither that request nor one that gets its place and is refused. */
+static void nobody_is_answered_within(void **state)
+{
+    (void)state;
+    struct mail m = {.deliver = give_up};
+    begin(sequence);
+    assert_null(loop_new(&house));
+    submit_now(make_for(step, NULL, 1));
+    test_gate_wait(&test_gate_entered, 1);
+    given_up = request_ref(make_for(ensemble, house, 2));
+    struct request *other_one = make_for(ensemble, house, 0);
+    given_up->respond = other_one->respond = answered_afterwards;
+    submit_now(given_up);
+    submit_now(other_one);
+    loop_post(house, &m, &m);
+    loop_run(house);
+    assert_int_equal(test_gate_failed, 2);
+    request_unref(given_up);
+    test_gate_wait(&test_gate_answered, 3);
+    end();
+    loop_free(house);
+}
+
 static size_t
     queued; /* when an ensemble's request had been taken over on a thread that gathers steps */
-static struct loop *house;
 
 static void submit_another(struct response *r, void *owner)
 {
@@ -248,6 +432,30 @@ static void steps_keep_their_order(void **state)
     }
 }
 
+static void keep_words(struct response *r, void *owner)
+{
+    snprintf(said, sizeof(said), "%s", r->error ? err_message(r->error) : "");
+    test_gate_on_answer(r, owner);
+}
+
+/* Who left an output out is named, not only who needs it. */
+static void the_one_that_left_it_out_is_named(void **state)
+{
+    (void)state;
+    begin_with(batching, forgotten);
+    forgets = true;
+    struct request *r = make(0);
+    r->respond = keep_words;
+    submit_now(r);
+    test_gate_wait(&test_gate_answered, 1);
+    forgets = false;
+    assert_ptr_equal(strstr(said, "in ensemble 'e', model 'f' left out output 'o', which input 'i' "
+                                  "of model 's' needs: "),
+                     said);
+    assert_non_null(strstr(said, "expected 1 inputs but got 0 inputs for model 's'"));
+    end();
+}
+
 /* What a client says of its request holds for each step. */
 static void a_step_is_asked_as_the_ensemble_was(void **state)
 {
@@ -268,5 +476,8 @@ static void a_step_is_asked_as_the_ensemble_was(void **state)
 }
 
 UNIT_MAIN(UNIT(one_that_waits_fails_elsewhere), UNIT(steps_keep_their_order),
-          UNIT(a_step_is_asked_as_the_ensemble_was), UNIT(many_that_wait_are_refused),
-          UNIT(one_that_waits_is_cancelled))
+          UNIT(a_step_is_asked_as_the_ensemble_was), UNIT(the_one_that_left_it_out_is_named),
+          UNIT(many_that_wait_are_refused), UNIT(many_that_wait_are_refused_within),
+          UNIT(one_that_waits_is_cancelled), UNIT(one_that_waits_is_given_up),
+          UNIT(one_given_up_before_is_not_queued), UNIT(many_are_given_up_while_they_are_answered),
+          UNIT(nobody_is_answered_within))

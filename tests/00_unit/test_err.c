@@ -46,6 +46,15 @@ static void long_and_odd_messages(void **state)
     err_free(e);
 }
 
+/* A message goes into JSON and protocol buffers, whatever it quotes. */
+static void bytes_that_are_no_text(void **state)
+{
+    (void)state;
+    struct err *e = err_new(STATUS_INTERNAL, "'%s'", "gr\xc3\xbc\xc3 \xff\xe2\x82\xac\xc0\xaf");
+    unit_fails(err_wrap(e, "%s", "\xf0\x9f\x98"), STATUS_INTERNAL,
+               "\\xf0\\x9f\\x98: 'gr\xc3\xbc\\xc3 \\xff\xe2\x82\xac\\xc0\\xaf'");
+}
+
 static void system_errors(void **state)
 {
     (void)state;
@@ -97,4 +106,5 @@ static void status_table(void **state)
 }
 
 UNIT_MAIN(UNIT(message_and_code), UNIT(success_stays_success), UNIT(long_and_odd_messages),
-          UNIT(system_errors), UNIT(later), UNIT(not_an_error), UNIT(status_table))
+          UNIT(bytes_that_are_no_text), UNIT(system_errors), UNIT(later), UNIT(not_an_error),
+          UNIT(status_table))

@@ -228,13 +228,13 @@ static void classes_that_cannot_be(void **state)
     response_free(r);
 }
 
-/* An error whose own words are not UTF-8 is told in others. */
+/* Bytes of an error that are not UTF-8 are written out. */
 static void errors_before_there_is_a_response(void **state)
 {
     (void)state;
     static const struct infer_pb_slice id = {"7", 1};
     const char *const words[][2] = {{"no such model", "no such model"},
-                                    {BROKEN, "the response holds text that is not UTF-8"}};
+                                    {BROKEN, "not UTF-8: \\xff"}};
     for (size_t i = 0; i < 2; i++) {
         struct err *e = err_new(STATUS_NOT_FOUND, "%s", words[i][0]);
         Inference__ModelStreamInferResponse *s =

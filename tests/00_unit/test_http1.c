@@ -99,6 +99,7 @@ static void assert_same(const struct outcome *o, const struct outcome *whole)
         assert_int_equal(o->head.content_length, whole->head.content_length);
         assert_int_equal(o->head.keep_alive, whole->head.keep_alive);
         assert_int_equal(o->head.expect_continue, whole->head.expect_continue);
+        assert_int_equal(o->head.browser, whole->head.browser);
         assert_int_equal(o->head.content_coding, whole->head.content_coding);
         assert_int_equal(o->head.accept_coding, whole->head.accept_coding);
         assert_string_equal(o->head.tensor_header.text, whole->head.tensor_header.text);
@@ -143,6 +144,44 @@ static void head_is_read(void **state)
     assert_string_equal(o.head.tensor_header.text, "7");
     assert_int_equal(o.head.content_coding, CODING_GZIP);
     assert_int_equal(o.head.accept_coding, CODING_DEFLATE);
+}
+
+/* However the head is cut, whatever stands between them, and also where it comes again. */
+static void who_asks_is_kept(void **state)
+{
+    (void)state;
+    static const char text[] = "POST / HTTP/1.1\r\nAccept-Encoding: gzip\r\nHOST: here:8000\r\n"
+                               "Expect: x\r\nAccept: */*\r\nOrigin:\r\nX-Origin: a\r\n"
+                               "Sec-Fetch-Site: cross-site\r\nOrigin: https://a\r\n\r\n";
+    const size_t len = sizeof(text) - 1;
+    struct http1_parser p;
+    size_t used;
+    for (size_t cut = 0; cut < len; cut++) {
+        http1_init(&p, collect, NULL);
+        for (int again = 0; again < 2; again++) {
+            if (cut)
+                assert_int_equal(http1_parse(&p, text, cut, &used), HTTP1_MORE);
+            assert_int_equal(http1_parse(&p, text + cut, len - cut, &used), HTTP1_HEAD);
+            assert_true(p.head.browser);
+            assert_true(p.head.expect_continue);
+            assert_int_equal(p.head.accept_coding, CODING_GZIP);
+            assert_string_equal(http1_header(&p.head, "Host", NULL), "here:8000");
+            const char *first = http1_header(&p.head, "Origin", NULL);
+            assert_string_equal(first, "");
+            assert_string_equal(http1_header(&p.head, "Origin", first), "https://a");
+            assert_string_equal(http1_header(&p.head, "Sec-Fetch-Site", NULL), "cross-site");
+            assert_null(http1_header(&p.head, "Accept", NULL));
+            http1_next(&p);
+        }
+        static const char plain[] = "GET / HTTP/1.1\r\nHost: here\r\n\r\n";
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(http1_parse(&p, plain, sizeof(plain) - 1, &used), HTTP1_HEAD);
+            assert_false(p.head.browser);
+            assert_null(http1_header(&p.head, "Origin", NULL));
+            http1_next(&p);
+        }
+        http1_fini(&p);
+    }
 }
 
 /* Blanks around a value are none of it. */
@@ -494,6 +533,7 @@ static void what_a_head_means_does_not_depend_on_the_last(void **state)
         "POST /1 HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n",
         "POST /2 HTTP/1.1\r\nInference-Header-Content-Length: 7\r\nContent-Length: 70\r\n\r\n",
         "GET /2 HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n",
+        "POST /1 HTTP/1.1\r\nContent-Length: 5\r\nOrigin: https://a\r\n\r\n",
         "POST /3 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
         "POST /3 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nc\r\n0\r\n\r\n",
         large,
@@ -548,6 +588,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(head_is_read),
+        cmocka_unit_test(who_asks_is_kept),
         cmocka_unit_test(blanks_around_values_are_dropped),
         cmocka_unit_test(connection_is_kept_by_version_and_header),
         cmocka_unit_test(chunked_body_is_put_together),

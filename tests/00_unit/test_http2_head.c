@@ -45,6 +45,29 @@ static void a_head_is_as_of_http1(void **state)
     http2_head_fini(&h);
 }
 
+/* Whether all are kept or not. */
+static void who_asks_is_kept(void **state)
+{
+    (void)state;
+    struct http2_head h;
+    for (unsigned i = 0; i < 8; i++) {
+        bool collect = i & 1, origin = i & 2, site = i & 4;
+        begin(&h, collect);
+        field(&h, "accept", "*/*");
+        if (origin)
+            field(&h, "origin", "https://a");
+        if (site)
+            field(&h, "sec-fetch-site", "none");
+        assert_true(http2_head_end(&h, true));
+        assert_int_equal(h.head.browser, origin || site);
+        assert_string_equal(http1_header(&h.head, "Host", NULL), "here:8000");
+        assert_int_equal(http1_header(&h.head, "Origin", NULL) != NULL, origin);
+        assert_int_equal(http1_header(&h.head, "Sec-Fetch-Site", NULL) != NULL, site);
+        assert_int_equal(http1_header(&h.head, "Accept", NULL) != NULL, collect);
+        http2_head_fini(&h);
+    }
+}
+
 static void the_end_says_whether_a_body_follows(void **state)
 {
     (void)state;
@@ -53,7 +76,7 @@ static void the_end_says_whether_a_body_follows(void **state)
         begin(&h, false);
         assert_true(http2_head_end(&h, ends));
         assert_int_equal(h.head.chunked, !ends);
-        assert_int_equal(h.head.headers_len, 0);
+        assert_int_equal(h.head.headers_len, sizeof("host\0here:8000"));
         http2_head_fini(&h);
     }
 }
@@ -156,6 +179,7 @@ static void long_values_are_cut(void **state)
     http2_head_fini(&h);
 }
 
-UNIT_MAIN(UNIT(a_head_is_as_of_http1), UNIT(the_end_says_whether_a_body_follows),
-          UNIT(bytes_of_a_path_are_those_of_http1), UNIT(methods_are_known),
-          UNIT(limits_are_those_of_http1), UNIT(lengths_are_one_number), UNIT(long_values_are_cut))
+UNIT_MAIN(UNIT(a_head_is_as_of_http1), UNIT(who_asks_is_kept),
+          UNIT(the_end_says_whether_a_body_follows), UNIT(bytes_of_a_path_are_those_of_http1),
+          UNIT(methods_are_known), UNIT(limits_are_those_of_http1), UNIT(lengths_are_one_number),
+          UNIT(long_values_are_cut))

@@ -2,29 +2,15 @@
  * the one here is for processors, and says that it has no CUDA. */
 #include "common/berr.h"
 #include "onnxruntime/accelerators.h"
+#include "onnxruntime_opened.h"
 
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
-static struct ort ort;
 static const struct accelerators_gpu gpu = {.device = 3};
-
-static int open_onnxruntime(void **state)
-{
-    (void)state;
-    void *library =
-        dlopen(TEST_BINARY_DIR "/backends/onnxruntime/libonnxruntime.so.1", RTLD_NOW | RTLD_LOCAL);
-    assert_non_null(library);
-    const OrtApiBase *(*get_base)(void);
-    *(void **)&get_base = dlsym(library, "OrtGetApiBase");
-    ort.api = get_base()->GetApi(ORT_API_VERSION);
-    assert_non_null(ort.api);
-    return 0;
-}
 
 /* What becomes of this `execution_accelerators`, and these parameters of the model. */
 static TRITONSERVER_Error *add(const char *accelerators, const char *parameters,
@@ -42,15 +28,6 @@ static TRITONSERVER_Error *add(const char *accelerators, const char *parameters,
     ort.api->ReleaseSessionOptions(options);
     yyjson_doc_free(doc);
     return err;
-}
-
-static void assert_says(TRITONSERVER_Error *err, TRITONSERVER_Error_Code code, const char *words)
-{
-    assert_non_null(err);
-    if (!strstr(TRITONSERVER_ErrorMessage(err), words))
-        fail_msg("'%s' is not in '%s'", words, TRITONSERVER_ErrorMessage(err));
-    assert_int_equal(TRITONSERVER_ErrorCode(err), code);
-    TRITONSERVER_ErrorDelete(err);
 }
 
 #define ON_GPU(one) "\"gpu_execution_accelerator\": [" one "]"

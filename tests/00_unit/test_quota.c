@@ -1,5 +1,5 @@
-/* net/quota: one budget of connections for all listeners, and a share for each. */
-#include "net/quota.h"
+/* server/quota: one budget of connections for all listeners, and a share for each. */
+#include "server/quota.h"
 
 #include "os/process/process.h"
 #include "os/thread.h"
@@ -31,6 +31,15 @@ static uint32_t take_all(uint32_t kept, uint32_t before)
     return before;
 }
 
+/* Of the places that are kept for none. */
+static void shared_is(uint64_t taken, uint64_t limit)
+{
+    uint64_t now, most;
+    quota_shared(&now, &most);
+    assert_int_equal(now, taken);
+    assert_int_equal(most, limit);
+}
+
 static void each_listener_has_a_share_and_the_first_the_rest(void **state)
 {
     (void)state;
@@ -40,10 +49,12 @@ static void each_listener_has_a_share_and_the_first_the_rest(void **state)
     assert_int_equal(b, 50);
     assert_int_equal(c, 50);
     assert_int_equal(take_all(a, 0), 300);
+    shared_is(250, 250);
     assert_int_equal(take_all(b, 0), 50);
     assert_int_equal(take_all(c, 20), 50);
     for (uint32_t n = 300; n > 290; n--)
         quota_give(a, n);
+    shared_is(240, 250);
     assert_int_equal(take_all(b, 50), 60);
     for (uint32_t n = 290; n > 0; n--)
         quota_give(a, n);
@@ -52,12 +63,15 @@ static void each_listener_has_a_share_and_the_first_the_rest(void **state)
         quota_give(c, n);
     for (uint32_t n = 60; n > 0; n--)
         quota_give(b, n);
+    shared_is(0, 250);
     quota_close(c);
+    shared_is(0, 300);
     assert_int_equal(take_all(b, 0), 350);
     for (uint32_t n = 350; n > 0; n--)
         quota_give(b, n);
     quota_close(b);
     quota_close(a);
+    shared_is(0, 0);
 }
 
 static void little_room_is_halved_and_many_listeners_get_what_is_there(void **state)

@@ -279,7 +279,7 @@ static void unknown_and_conflicting(void **state)
     struct request *named = make(&rig, 0, START, 4);
     named->correlation_string = "5"; /* not the sequence 5 */
     assert_int_equal(sequencer_push(rig.s, 1, named), SEQUENCER_PUSH_OK);
-    assert_int_equal(sequencer_sequences(rig.s), 2);
+    assert_int_equal(sequencer_sequences(rig.s), 3);
     assert_int_equal(take(&rig, 0, 1), 1);
     release(&rig, 1, 1);
     assert_int_equal(take(&rig, 0, 1), 1);
@@ -412,6 +412,103 @@ static void cancelling_ends_a_sequence(void **state)
     rig_end(&rig);
 }
 
+/* A START with the id of a sequence that goes on begins another one. It runs in the slot of the
+ * old one, when what is queued of that is over; neither is dropped with the other. */
+static void conversations_of_one_id(void **state)
+{
+    (void)state;
+    for (int oldest = 0; oldest < 2; oldest++)
+        for (int which = 0; which < 4; which++) {
+            struct rig rig;
+            rig_begin(&rig, (struct sequencer_config){.oldest = oldest, .candidates = 1});
+            push(&rig, 1, 1, START);
+            struct request *old[2], *new[2];
+            for (int i = 0; i < 2; i++) {
+                old[i] = make(&rig, 2, i ? 0 : START, 4);
+                old[i]->timeout_us = which == 2 ? 5 : 0;
+                assert_int_equal(sequencer_push(rig.s, 1, old[i]), SEQUENCER_PUSH_OK);
+            }
+            struct request *other = push(&rig, 1, 3, START | END);
+            new[0] = make(&rig, 2, START, 4);
+            assert_int_equal(sequencer_push(rig.s, 1, new[0]), SEQUENCER_PUSH_CONFLICT);
+            new[1] = push(&rig, 1, 2, END);
+            struct request *const *stay = new;
+            if (which == 0)
+                assert_true(sequencer_remove(rig.s, old[1]));
+            if (which == 1)
+                assert_true(sequencer_remove(rig.s, (stay = old, new[0])));
+            if (which == 3)
+                atomic_store(&old[0]->cancelled, true); /* found when it is looked at */
+            push(&rig, 2, 1, END);
+            for (int i = 0; i < 2; i++) {
+                assert_int_equal(take(&rig, 0, TIME_US(6)), 1);
+                release(&rig, TIME_US(6), 1);
+            }
+            for (int i = 0; i < 2; i++) {
+                assert_int_equal(take(&rig, 0, TIME_US(6)), 1);
+                assert_ptr_equal(rig.out[0], stay[i]);
+                assert_false(request_is_cancelled(rig.out[0]));
+                release(&rig, TIME_US(6), 1);
+            }
+            assert_int_equal(take(&rig, 0, TIME_US(6)), 1);
+            assert_ptr_equal(rig.out[0], other);
+            release(&rig, TIME_US(6), 1);
+            assert_int_equal(expired(&rig, TIME_US(6)), which < 2 ? 1 : 2);
+            assert_int_equal(sequencer_sequences(rig.s), 0);
+            rig_end(&rig);
+        }
+}
+
+/* A third START of one id, and one that is over before its turn: each has its place in the row
+ * of them. */
+static void one_id_thrice(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_begin(&rig, (struct sequencer_config){.oldest = true, .candidates = 1});
+    struct request *all[3];
+    for (unsigned i = 0; i < 3; i++) {
+        all[i] = make(&rig, 2, START, 4);
+        assert_int_equal(sequencer_push(rig.s, 1 + i, all[i]),
+                         i ? SEQUENCER_PUSH_CONFLICT : SEQUENCER_PUSH_OK);
+    }
+    assert_int_equal(take(&rig, 0, 4), 1);
+    assert_ptr_equal(rig.out[0], all[0]);
+    assert_int_equal(take(&rig, 0, 4), 0);
+    assert_int_equal(sequencer_oldest(rig.s), 2);
+    assert_true(sequencer_remove(rig.s, all[1]));
+    assert_int_equal(sequencer_oldest(rig.s), 3);
+    sequencer_leave(rig.instances[0]);
+    release(&rig, 5, 1);
+    assert_false(sequencer_busy(rig.instances[0])); /* who leaves gets no further sequence */
+    rig.instances[1] = sequencer_join(rig.s, &rig.instances[1]);
+    assert_int_equal(take(&rig, 1, 5), 1);
+    assert_ptr_equal(rig.out[0], all[2]);
+    all[0] = make(&rig, 2, START, 4);
+    assert_int_equal(sequencer_push(rig.s, 6, all[0]), SEQUENCER_PUSH_CONFLICT);
+    struct list list;
+    list_init(&list);
+    assert_int_equal(sequencer_drain(rig.s, &list), 1); /* also who has no place of its own yet */
+    release(&rig, 7, 1);
+    assert_int_equal(sequencer_sequences(rig.s), 0);
+    rig_end(&rig);
+}
+
+/* What the backend gives back of a client that is gone does not wait until it is looked at. */
+static void what_was_cancelled_does_not_wait_again(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_begin(&rig, (struct sequencer_config){.iterative = true});
+    struct request *a = push(&rig, 1, 1, START);
+    assert_int_equal(take(&rig, 0, 1), 1);
+    atomic_store(&a->cancelled, true);
+    sequencer_again(rig.s, 1, a);
+    assert_int_equal(sequencer_depth(rig.s), 0);
+    assert_int_equal(expired(&rig, 1), 1);
+    rig_end(&rig);
+}
+
 /* An instance that leaves keeps its sequence until that is over, and gets no other; one that
  * joins gets what waits. */
 static void instances_come_and_go(void **state)
@@ -495,5 +592,6 @@ UNIT_MAIN(UNIT(direct_keeps_the_slot), UNIT(backlog_follows), UNIT(direct_does_n
           UNIT(oldest_takes_one_of_each), UNIT(oldest_waits_for_preferred),
           UNIT(unknown_and_conflicting), UNIT(ids_differ_in_every_bit), UNIT(idle_sequences_end),
           UNIT(closing_ends_the_idle), UNIT(idle_by_default), UNIT(timeouts_end_sequences),
-          UNIT(cancelling_ends_a_sequence), UNIT(instances_come_and_go),
-          UNIT(who_leaves_is_not_forgotten), UNIT(again_and_again))
+          UNIT(cancelling_ends_a_sequence), UNIT(conversations_of_one_id), UNIT(one_id_thrice),
+          UNIT(instances_come_and_go), UNIT(who_leaves_is_not_forgotten), UNIT(again_and_again),
+          UNIT(what_was_cancelled_does_not_wait_again))

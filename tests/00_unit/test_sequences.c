@@ -33,6 +33,9 @@
     "CONTROL_SEQUENCE_END int32_false_true: [ 3, 7 ] }] }, { name: 'ready' control [{ kind: " \
     "CONTROL_SEQUENCE_READY int32_false_true: [ 3, 7 ] }] }, { name: 'id' control [{ kind: "  \
     "CONTROL_SEQUENCE_CORRID data_type: TYPE_INT32 }] }] } "
+#define READS_ID                                                                           \
+    "sequence_batching { iterative_sequence: true direct { } control_input [{ name: 'id' " \
+    "control [{ kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_INT32 }] }] } "
 #define ONE "sequence_batching { oldest { max_candidate_sequences: 1 } } "
 
 static struct serve_version *version;
@@ -163,6 +166,47 @@ static void start_and_end_at_once(void **state)
         submit_now(make(1, REQUEST_SEQUENCE_START | REQUEST_SEQUENCE_END));
         test_gate_wait(&test_gate_answered, 2);
         assert_int_equal(test_gate_failed, 0);
+        end();
+    }
+}
+
+/* A request that comes while another one of its sequence is executed over and over has its turn
+ * when that is over, and as often as the backend wants. */
+static void one_after_the_other(void **state)
+{
+    (void)state;
+    static const char *const configs[] = {MODEL DIRECT, MODEL OLDEST};
+    for (unsigned i = 0; i < 4; i++) {
+        begin(configs[i / 2], (const char *const[]){"R", "R", ".", "R", ".", ""});
+        test_gate_set(false);
+        submit_now(make(5, REQUEST_SEQUENCE_START));
+        test_gate_wait(&test_gate_entered, 1);
+        submit_now(make(5, i % 2 ? REQUEST_SEQUENCE_START : 0));
+        test_gate_set(true);
+        test_gate_wait(&test_gate_answered, 2);
+        assert_int_equal(test_gate_failed, 0);
+        assert_int_equal(test_gate_entered, 5);
+        end();
+    }
+}
+
+/* The id that a request without one gets is no client's: neither is taken for the other. */
+static void made_ids_are_of_no_client(void **state)
+{
+    (void)state;
+    static const uint64_t ids[] = {1, UINT64_MAX};
+    for (unsigned i = 0; i < 2; i++) {
+        begin(MODEL READS_ID, (const char *const[]){"R", "..", ""});
+        test_gate_set(false);
+        submit_now(make(ids[i], REQUEST_SEQUENCE_START));
+        test_gate_wait(&test_gate_entered, 1);
+        submit_now(make(0, 0));
+        test_gate_set(true);
+        test_gate_wait(&test_gate_answered, 2);
+        assert_int_equal(test_gate_failed, 0);
+        assert_int_equal(test_gate_entered, 2);
+        assert_int_equal(seen[0][3], (int32_t)ids[i]);
+        assert_int_equal(seen[1][3], -1);
         end();
     }
 }
@@ -340,6 +384,7 @@ static void settings_of_direct(void **state)
 }
 
 UNIT_MAIN(UNIT(a_gap_is_not_ready), UNIT(settings_of_oldest), UNIT(settings_of_direct),
-          UNIT(a_gap_may_be_wanted_again), UNIT(start_and_end_at_once),
-          UNIT(a_waiting_sequence_is_cancelled), UNIT(cancelled_before_it_waits),
-          UNIT(a_slot_that_is_given_up_is_heard_of), UNIT(a_batch_may_be_huge))
+          UNIT(a_gap_may_be_wanted_again), UNIT(start_and_end_at_once), UNIT(one_after_the_other),
+          UNIT(made_ids_are_of_no_client), UNIT(a_waiting_sequence_is_cancelled),
+          UNIT(cancelled_before_it_waits), UNIT(a_slot_that_is_given_up_is_heard_of),
+          UNIT(a_batch_may_be_huge))

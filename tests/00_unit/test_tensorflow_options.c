@@ -1,5 +1,6 @@
 /* What the backend `tensorflow` tells TensorFlow of a configuration: the bytes of the
  * ConfigProto, read again. */
+#include "common/blog.h"
 #include "tensorflow/options.h"
 
 #include <setjmp.h>
@@ -10,11 +11,10 @@
 
 static char said[512];
 
-/* The backend's own logs through the server. */
-void runtime_say(TRITONSERVER_LogLevel level, const char *fmt, ...)
+/* The backend's own writes into the server's log. */
+void blog_warn(const char *fmt, ...)
 {
     va_list args;
-    (void)level;
     va_start(args, fmt);
     vsnprintf(said, sizeof said, fmt, args);
     va_end(args);
@@ -28,7 +28,10 @@ static TRITONSERVER_Error *read_for(const struct runtime *runtime, const char *t
     yyjson_doc *doc = yyjson_read(text, strlen(text), 0);
     assert_non_null(doc);
     said[0] = '\0';
-    TRITONSERVER_Error *err = options_read(runtime, "m", yyjson_doc_get_root(doc), ret_options);
+    yyjson_val *config = yyjson_doc_get_root(doc);
+    TRITONSERVER_Error *err = options_read(runtime, "m", config, ret_options);
+    if (!err)
+        options_tell("m", config, ret_options);
     yyjson_doc_free(doc);
     return err;
 }
@@ -155,6 +158,33 @@ static void threads_where_there_are_gpus(void **state)
         assert_int_equal(value(whole(&options), 12), -2);
     }
     options_free(&options);
+}
+
+/* 0 is a number of TensorFlow's own choice: the processors here. Below it, and when nothing is
+ * said, the instance's thread runs the operations. */
+static void operations_at_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *asked;
+        int64_t told;
+    } cases[] = {{"0", 3}, {"-1", -1}, {"1", 1}, {"7", 7}}; /* the first: with a pool on GPUs */
+    static const struct runtime with_cuda = {.processors = 3, .has_cuda = true};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        struct options options = {0};
+        snprintf(text, sizeof text,
+                 "{\"parameters\":{\"TF_NUM_INTER_THREADS\":{\"string_value\":\"%s\"}}}",
+                 cases[i].asked);
+        assert_null(read_text(text, &options));
+        assert_int_equal(value(wire_of(&options.on_cpu), 5), cases[i].told);
+        assert_int_equal(value(whole(&options), 5), cases[i].told);
+        assert_null(read_for(&with_cuda, text, &options));
+        assert_int_equal(value(whole(&options), 5), cases[i].told);
+        struct wire_field pool;
+        assert_int_equal(find(whole(&options), 12, 0, &pool), i == 0);
+        options_free(&options);
+    }
 }
 
 static void parameters_are_handed_on(void **state)
@@ -318,6 +348,7 @@ int main(void)
         cmocka_unit_test(where_the_first_instance_is),
         cmocka_unit_test(sessions_on_the_cpu_have_no_gpu),
         cmocka_unit_test(threads_where_there_are_gpus),
+        cmocka_unit_test(operations_at_once),
         cmocka_unit_test(parameters_are_handed_on),
         cmocka_unit_test(levels_of_the_graph),
         cmocka_unit_test(settings_of_tensorrt),

@@ -5,8 +5,11 @@
 #include "os/files/file.h"
 #include "support/unit.h"
 
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* RX-39. */
@@ -90,6 +93,54 @@ static void follows_no_link(void **state)
     mem_free(other);
 }
 
+/* A tree of a process that was killed goes; one of a live process, a file, a link and what has a
+ * longer name stay. */
+static void sweeps_what_the_dead_left(void **state)
+{
+    (void)state;
+    char *base;
+    char *mine;
+    int started[2];
+    unit_succeeds(tree_make("test-tree", &base));
+    assert_int_equal(setenv("TMPDIR", base, 1), 0);
+    assert_int_equal(pipe(started), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char *left;
+        _exit(tree_make("swept", &left) || tree_write(left, "1/file", "x", 1) ||
+              write(started[1], left, strlen(left) + 1) < 0 || pause());
+    }
+    char theirs[256];
+    assert_true(read(started[0], theirs, sizeof(theirs)) > 0);
+    unit_succeeds(tree_make("swept", &mine));
+    unit_succeeds(tree_write(base, "swept-afile1", "x", 1));
+    unit_succeeds(tree_write(base, "swept-longer1/x", "x", 1));
+    tree_sweep((const char *const[]){"swept", NULL});
+    assert_true(file_exists(theirs));
+    assert_true(file_exists(mine));
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    tree_sweep((const char *const[]){"other", NULL});
+    assert_true(file_exists(theirs));
+    tree_sweep((const char *const[]){"swept", NULL});
+    assert_false(file_exists(theirs));
+    assert_true(file_exists(mine));
+    char *file = file_join(base, "swept-afile1");
+    char *longer = file_join(base, "swept-longer1");
+    assert_true(file_exists(file));
+    assert_true(file_exists(longer));
+    tree_remove_all();
+    assert_false(file_exists(mine));
+    assert_false(file_exists(base));
+    unsetenv("TMPDIR");
+    close(started[0]);
+    close(started[1]);
+    mem_free(longer);
+    mem_free(file);
+    mem_free(mine);
+    mem_free(base);
+}
+
 static unsigned mode_of(const char *root, const char *name)
 {
     struct stat st;
@@ -126,4 +177,4 @@ static void is_shared_with_a_group(void **state)
 }
 
 UNIT_MAIN(UNIT(names_stay_below), UNIT(writes_reads_and_removes), UNIT(follows_no_link),
-          UNIT(is_shared_with_a_group))
+          UNIT(sweeps_what_the_dead_left), UNIT(is_shared_with_a_group))

@@ -129,7 +129,7 @@ static TRITONSERVER_Error *alloc(TRITONSERVER_ResponseAllocator *allocator, cons
     bool gpu = c->gpu_get && type == TRITONSERVER_MEMORY_GPU;
     *buffer = gpu ? c->gpu_get(byte_size) : byte_size ? malloc(byte_size) : NULL;
     *buffer_userp = c;
-    *actual_type = gpu ? TRITONSERVER_MEMORY_GPU : TRITONSERVER_MEMORY_CPU;
+    *actual_type = gpu ? TRITONSERVER_MEMORY_GPU : c->pretended;
     *actual_id = 0;
     return NULL;
 }

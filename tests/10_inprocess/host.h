@@ -51,7 +51,8 @@ struct host_call {
     unsigned releases;
     uint32_t release_flags;
     unsigned allocated, given_back, started, described, queried;
-    const char *refuse; /* what the allocator answers; NULL = memory */
+    TRITONSERVER_MemoryType pretended; /* what the allocator says of memory on the host */
+    const char *refuse;                /* what the allocator answers; NULL = memory */
     /* memory of GPU 0, for outputs that are wanted on a GPU; NULL = all are on the host */
     void *(*gpu_get)(size_t bytes);
     void (*gpu_put)(void *memory);

@@ -186,7 +186,7 @@ static void test_counters_and_gauges(void **state)
         TRITONSERVER_ERROR_INVALID_ARG, "another kind");
     HOST_FAILS(TRITONSERVER_MetricFamilyNew(&gauges, TRITONSERVER_METRIC_KIND_GAUGE,
                                             "nv_inference_count", ""),
-               TRITONSERVER_ERROR_INVALID_ARG, "the server has a family");
+               TRITONSERVER_ERROR_INVALID_ARG, "the server's own family");
     INVALID(TRITONSERVER_MetricFamilyNew(&gauges, TRITONSERVER_METRIC_KIND_GAUGE, "no name", ""));
     INVALID(TRITONSERVER_MetricFamilyNew(&gauges, (TRITONSERVER_MetricKind)9, "host_x", ""));
     INVALID(TRITONSERVER_MetricFamilyNew(&gauges, TRITONSERVER_METRIC_KIND_GAUGE, NULL, ""));

@@ -28,6 +28,11 @@ static int open_server(void **state)
                         "max_batch_size: 4\n"
                         "dynamic_batching { preferred_batch_size: [4] "
                         "max_queue_delay_microseconds: 3600000000 }\n" IDENTITY);
+    host_repository_add(&repository, "full",
+                        "max_batch_size: 4\n"
+                        "dynamic_batching { preferred_batch_size: [4] "
+                        "max_queue_delay_microseconds: 3600000000 "
+                        "default_queue_policy { max_queue_size: 1 } }\n" IDENTITY);
     host_repository_add(&repository, "text",
                         "backend: \"identity\"\n"
                         "input [{ name: \"IN\" data_type: TYPE_STRING dims: [1] }]\n"
@@ -189,6 +194,18 @@ static void test_several_buffers_and_policies(void **state)
     HOST_FAILS(TRITONSERVER_InferenceRequestAppendInputDataWithHostPolicy(
                    r, "INPUT0", numbers, 8, TRITONSERVER_MEMORY_GPU, 1, "gpu_0"),
                TRITONSERVER_ERROR_UNSUPPORTED, "GPU 1");
+    HOST_FAILS(TRITONSERVER_InferenceRequestAppendInputData(r, "INPUT0", NULL, 8,
+                                                            TRITONSERVER_MEMORY_CPU, 0),
+               TRITONSERVER_ERROR_INVALID_ARG,
+               "TRITONSERVER_InferenceRequestAppendInputData: 'base' must not be NULL");
+    HOST_FAILS(TRITONSERVER_InferenceRequestAppendInputDataWithHostPolicy(
+                   r, "INPUT0", NULL, 8, TRITONSERVER_MEMORY_CPU, 0, "gpu_0"),
+               TRITONSERVER_ERROR_INVALID_ARG, "'base' must not be NULL");
+    HOST_FAILS(
+        TRITONSERVER_InferenceRequestAppendInputDataWithBufferAttributes(r, "INPUT0", NULL, a),
+        TRITONSERVER_ERROR_INVALID_ARG, "'base' must not be NULL");
+    HOST_OK(TRITONSERVER_InferenceRequestAppendInputData(r, "INPUT0", NULL, 0,
+                                                         TRITONSERVER_MEMORY_CPU, 0));
     HOST_OK(TRITONSERVER_BufferAttributesSetMemoryType(a, TRITONSERVER_MEMORY_GPU));
     HOST_FAILS(
         TRITONSERVER_InferenceRequestAppendInputDataWithBufferAttributes(r, "INPUT0", numbers, a),
@@ -406,6 +423,58 @@ static void test_allocator_that_refuses(void **state)
     host_call_free(&c);
 }
 
+static void test_allocator_that_gives_no_memory_type(void **state)
+{
+    (void)state;
+    struct host_call c;
+    host_call_make(&c, server, "plain");
+    host_call_input(&c, "INPUT0", (int64_t[]){4}, 1, numbers, 4);
+    c.pretended = (TRITONSERVER_MemoryType)99;
+    host_call_run(&c, server, NULL);
+    HOST_FAILS(TRITONSERVER_InferenceResponseError(c.responses[0]), TRITONSERVER_ERROR_INVALID_ARG,
+               "memory of type 99 for output 'OUTPUT0'");
+    assert_int_equal(c.given_back, 1);
+    host_call_free(&c);
+}
+
+static void on_refused_trace(TRITONSERVER_InferenceTrace *trace, void *released)
+{
+    ++*(int *)released;
+    HOST_OK(TRITONSERVER_InferenceTraceDelete(trace));
+}
+
+/* What the scheduler refuses at once is the call's error: the request stays the caller's, who gets
+ * no callback and may send it again. */
+static void test_requests_that_are_refused(void **state)
+{
+    (void)state;
+    struct host_call waits;
+    struct host_call c;
+    host_call_make(&waits, server, "full");
+    host_call_input(&waits, "INPUT0", (int64_t[]){1, 4}, 2, numbers, 4);
+    HOST_OK(TRITONSERVER_ServerInferAsync(server, waits.request, NULL));
+    host_call_make(&c, server, "full");
+    host_call_input(&c, "INPUT0", (int64_t[]){1, 4}, 2, numbers, 4);
+    for (int i = 1; i <= 2; i++) {
+        TRITONSERVER_InferenceTrace *trace;
+        int released = 0;
+        HOST_OK(TRITONSERVER_InferenceTraceNew(&trace, TRITONSERVER_TRACE_LEVEL_TIMESTAMPS, 0, NULL,
+                                               on_refused_trace, &released));
+        HOST_FAILS(TRITONSERVER_ServerInferAsync(server, c.request, trace),
+                   TRITONSERVER_ERROR_UNAVAILABLE, "Exceeds maximum queue size");
+        assert_int_equal(released, 1);
+        assert_int_equal(c.releases + c.callbacks + c.finals, 0);
+    }
+    HOST_OK(TRITONSERVER_InferenceRequestCancel(waits.request));
+    host_call_wait(&waits);
+    HOST_OK(TRITONSERVER_ServerInferAsync(server, c.request, NULL));
+    HOST_OK(TRITONSERVER_InferenceRequestCancel(c.request));
+    host_call_wait(&c);
+    assert_int_equal(c.releases, 1);
+    host_call_free(&waits);
+    host_call_free(&c);
+}
+
 static void test_requests_that_cannot_run(void **state)
 {
     (void)state;
@@ -577,7 +646,9 @@ static void test_servers_that_do_not_start(void **state)
     host_repository_add(&bad, "broken", "backend: \"no_such_backend\"");
     o = host_options(bad.path, "backends");
     HOST_OK(TRITONSERVER_ServerOptionsSetLogError(o, false));
-    HOST_FAILS(TRITONSERVER_ServerNew(&s, o), TRITONSERVER_ERROR_INTERNAL, "failed to load all");
+    HOST_FAILS(TRITONSERVER_ServerNew(&s, o), TRITONSERVER_ERROR_INTERNAL,
+               "failed to load all models: 1 could not be loaded, the log says why; without "
+               "exit-on-error");
     HOST_OK(TRITONSERVER_ServerOptionsSetExitOnError(o, false));
     s = host_server(o);
     bool yes = true;
@@ -601,6 +672,8 @@ int main(void)
         cmocka_unit_test(test_cancel_in_the_queue),
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_allocator_that_refuses),
+        cmocka_unit_test(test_allocator_that_gives_no_memory_type),
+        cmocka_unit_test(test_requests_that_are_refused),
         cmocka_unit_test(test_requests_that_cannot_run),
         cmocka_unit_test(test_trace),
         cmocka_unit_test(test_servers_stop_in_either_order),

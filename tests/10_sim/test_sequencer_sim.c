@@ -1,8 +1,9 @@
 /* The sequencer under a virtual clock: random sequences, instances, delays, time-outs and
  * cancellations. What must always hold: every request ends once, those of a sequence run in
- * order, on one instance, in one row (direct), never two at once (oldest), no slot is left
- * behind, whoever has work hears of it, and each request reads what the one before it in its
- * sequence wrote, in a batch whose states have one shape. NEREID_SIM_SEED=n plays one seed,
+ * order, on one instance, in one row (direct), never two at once (oldest), after what was queued
+ * of the sequence that had its id, no request is dropped but with its own sequence, no slot is
+ * left behind, whoever has work hears of it, and each request reads what the one before it in
+ * its sequence wrote, in a batch whose states have one shape. NEREID_SIM_SEED=n plays one seed,
  * NEREID_SIM_RUNS=n sets how many. */
 #include "sequences/sequencer.h"
 
@@ -27,6 +28,8 @@ struct life {
     int32_t row;
     int last; /* the youngest request of it that ran */
     int in_flight;
+    int before;   /* the life that had its id; -1 = none */
+    bool doomed;  /* one of its requests was cancelled */
     int32_t kept; /* what its state holds; it begins as 0 */
 };
 
@@ -52,6 +55,7 @@ struct world {
     struct request *flying[EVENTS];
     int flying_count;
     unsigned long batches;
+    bool closing; /* all that waits is dropped */
 };
 
 static uint64_t below(struct world *w, uint64_t n)
@@ -75,11 +79,14 @@ static void arrive(struct world *w)
     const int64_t shape[] = {1, below(w, 10) ? 4 : 5};
     fake_request_input(r, "a", shape, 2, NULL, 0);
     r->correlation_id = (uint64_t)id + 1;
-    bool begins = w->open[id] < 0 || below(w, 40) == 0;
-    r->flags = (begins ? REQUEST_SEQUENCE_START : 0) | (below(w, 4) ? 0 : REQUEST_SEQUENCE_END);
+    r->unnamed = w->c.iterative && below(w, 8) == 0; /* a made-up id may look like a client's */
+    bool begins = r->unnamed || w->open[id] < 0 || below(w, 40) == 0;
+    bool ends = !r->unnamed && below(w, 4) == 0;
+    r->flags = (begins ? REQUEST_SEQUENCE_START : 0) | (ends ? REQUEST_SEQUENCE_END : 0);
     r->timeout_us = below(w, 8) ? 0 : 1 + below(w, 40);
     int i = w->count++;
     w->all[i] = r;
+    w->life_of[i] = -1;
     if (w->states)
         unit_succeeds(state_join(r, w->states));
     enum sequencer_push said = sequencer_push(w->s, w->now, r);
@@ -89,14 +96,20 @@ static void arrive(struct world *w)
         w->open[id] = -1;
         return;
     }
-    if (said == SEQUENCER_PUSH_OK && begins) {
-        w->open[id] = w->lives_count;
-        w->lives[w->lives_count++] = (struct life){.instance = -1, .row = -1, .last = -1};
+    if (begins) {
+        w->life_of[i] = w->lives_count++;
+        w->lives[w->life_of[i]] =
+            (struct life){.instance = -1, .row = -1, .last = -1, .before = -1};
+    } else {
+        w->life_of[i] = w->open[id];
     }
-    w->life_of[i] = w->open[id];
-    assert_true(w->open[id] >= 0);
-    if (r->flags & REQUEST_SEQUENCE_END)
-        w->open[id] = -1;
+    assert_true(w->life_of[i] >= 0);
+    if (said == SEQUENCER_PUSH_CONFLICT) {
+        assert_true(begins && !r->unnamed);
+        w->lives[w->life_of[i]].before = w->open[id];
+    }
+    if (!r->unnamed)
+        w->open[id] = ends ? -1 : w->life_of[i];
 }
 
 /* -- states -- */
@@ -127,7 +140,6 @@ static void run_model(struct world *w, struct request *r, struct life *l)
     int i = index_of(w, r);
     if ((r->flags & REQUEST_SEQUENCE_START) && !w->begun[i])
         l->kept = 0;
-    w->begun[i] = true;
     const struct tensor_input *in = state_of(r);
     assert_int_equal(in->byte_size, 4 * in->elements);
     assert_int_equal(((const int32_t *)in->pieces[0].data)[0], l->kept);
@@ -159,12 +171,20 @@ static void let_go(struct request *r)
         state_release(r);
 }
 
+/* None of the sequence that had the id waits any more. */
+static void check_before(const struct world *w, const struct life *l)
+{
+    for (int i = 0; l->before >= 0 && i < w->count; i++)
+        assert_false(w->life_of[i] == l->before && w->all[i]->queue_level);
+}
+
 static void ran(struct world *w, struct request *r, uint32_t instance, uint32_t row)
 {
     int i = index_of(w, r);
     struct life *l = &w->lives[w->life_of[i]];
     assert_false(w->done[i]);
     assert_true(i > l->last);
+    check_before(w, l);
     assert_true(l->instance < 0 || l->instance == (int32_t)instance);
     assert_true(w->c.oldest || l->row < 0 || l->row == (int32_t)row);
     assert_true(!w->c.oldest || l->in_flight == 0);
@@ -174,6 +194,7 @@ static void ran(struct world *w, struct request *r, uint32_t instance, uint32_t 
     l->in_flight++;
     if (w->states)
         run_model(w, r, l);
+    w->begun[i] = true;
     w->flying[w->flying_count++] = r;
 }
 
@@ -218,14 +239,23 @@ static void release(struct world *w, int which)
     w->flying[which] = w->flying[--w->flying_count];
     struct life *l = &w->lives[w->life_of[i]];
     l->in_flight--;
-    if (l->in_flight == 0 && l->last == i && below(w, 10) == 0) {
+    if (w->c.iterative && l->in_flight == 0 && l->last == i && below(w, 10) == 0) {
         l->last = i - 1; /* it may run again, before what follows it */
         sequencer_again(w->s, w->now, r);
         return;
     }
     w->done[i] = true;
-    sequencer_released(w->s, w->now, r, false);
+    sequencer_released(w->s, w->now, r, w->c.iterative);
     let_go(r);
+}
+
+/* True if one of its requests was cancelled, or waited for too long. */
+static bool may_drop(const struct world *w, int life)
+{
+    for (int i = 0; i < w->count; i++)
+        if (w->life_of[i] == life && !w->begun[i] && w->all[i]->queue_deadline <= w->now)
+            return true;
+    return w->lives[life].doomed;
 }
 
 static void collect(struct world *w, struct list *list)
@@ -234,6 +264,7 @@ static void collect(struct world *w, struct list *list)
     while ((node = list_pop(list))) {
         int i = index_of(w, LIST_ITEM(node, struct request, queue_node));
         assert_false(w->done[i]);
+        assert_true(w->closing || may_drop(w, w->life_of[i]));
         w->done[i] = true;
     }
 }
@@ -256,6 +287,10 @@ static void cancel(struct world *w)
         atomic_store(&w->all[i]->cancelled, true);
     else if (sequencer_remove(w->s, w->all[i]))
         w->done[i] = true;
+    else
+        return;
+    if (w->life_of[i] >= 0)
+        w->lives[w->life_of[i]].doomed = true;
 }
 
 static void step(struct world *w)
@@ -285,6 +320,7 @@ static void finish(struct world *w)
     }
     struct list rest;
     list_init(&rest);
+    w->closing = true;
     sequencer_drain(w->s, &rest);
     collect(w, &rest);
     assert_int_equal(sequencer_depth(w->s), 0);
@@ -308,6 +344,7 @@ static unsigned long play(uint64_t seed)
     w->random = seed;
     memset(w->open, -1, sizeof(w->open));
     w->c.oldest = below(w, 2);
+    w->c.iterative = below(w, 2);
     w->instance_count = 1 + (uint32_t)below(w, INSTANCES);
     w->c.max_batch_size = (uint32_t)below(w, ROWS + 1);
     w->c.idle_us = 20 + below(w, 100);

@@ -17,7 +17,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define RUNS         2500u
+#define RUNS         6000u
 #define MOST_CLIENTS 3u
 #define MOST_ERRAND  120u
 

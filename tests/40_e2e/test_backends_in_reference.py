@@ -63,6 +63,11 @@ def write_identity(repository: Repository) -> None:
         + tensor("output", "first", "INT8", [2]) + tensor("output", "second", "FP64", [1]),
     )
     repository.model(
+        "copy_by_both",
+        backend + tensor("input", "A", "INT8", [1]) + tensor("input", "INPUT7", "INT8", [1])
+        + tensor("output", "OUTPUT7", "INT8", [1]) + tensor("output", "B", "INT8", [1]),
+    )
+    repository.model(
         "copy_optional",
         backend + "max_batch_size: 4\n" + tensor("input", "INPUT0", "INT32", [-1])
         + tensor("input", "INPUT1", "FP32", [3], "optional: true")
@@ -70,9 +75,10 @@ def write_identity(repository: Repository) -> None:
         + tensor("output", "OUTPUT0", "INT32", [-1]) + tensor("output", "OUTPUT1", "FP32", [3])
         + tensor("output", "OUTPUT2", "STRING", [2]),
     )
-    repository.model(
-        "bad_pair", backend + tensor("input", "INPUT0", "FP32", [1]) + tensor("output", "OUTPUT0", "INT32", [1])
-    )
+    one = tensor("input", "INPUT0", "FP32", [1])
+    repository.model("bad_pair", backend + one + tensor("output", "OUTPUT0", "INT32", [1]))
+    repository.model("bad_pairs", backend + one + tensor("output", "OUTPUT0", "FP32", [1]) + tensor("output", "OUTPUT1", "FP32", [1]))
+    repository.model("bad_delay", backend + one + tensor("output", "OUTPUT0", "FP32", [1]) + parameters({"execute_delay_ms": "5m"}))
 
 
 def write_onnx(repository: Repository) -> None:
@@ -256,6 +262,11 @@ def test_identity_pairs_by_place_where_names_say_nothing(served: Server) -> None
     np.testing.assert_array_equal(found["second"], inputs["right"])
 
 
+def test_identity_pairs_by_place_what_is_left_of_the_names(served: Server) -> None:
+    found = ask(served, "grpc", "copy_by_both", {"A": np.array([1], np.int8), "INPUT7": np.array([7], np.int8)})
+    assert {name: data.tolist() for name, data in found.items()} == {"OUTPUT7": [7], "B": [1]}
+
+
 def test_identity_answers_a_missing_optional_input_with_zeros(served: Server) -> None:
     found = ask(served, "grpc", "copy_optional", {"INPUT0": np.array([[1, 2], [3, 4]], np.int32)})
     np.testing.assert_array_equal(found["OUTPUT0"], [[1, 2], [3, 4]])
@@ -293,10 +304,18 @@ def test_identity_waits_as_told(served: Server) -> None:
     assert found["compute_infer"]["ns"] >= 35_000_000
 
 
-def test_identity_refuses_a_pair_that_is_none(served: Server) -> None:
-    answer = rawhttp.post(served.http, "/v2/repository/models/bad_pair/load", b"{}")
+BAD_IDENTITY = {
+    "bad_pair": "expected input and output datatype to match, got TYPE_FP32 and TYPE_INT32",
+    "bad_pairs": "model configuration must have equal input/output pairs, it has 1 inputs for 2 outputs",
+    "bad_delay": "parameter 'execute_delay_ms': failed to convert '5m' to integral number",
+}
+
+
+@pytest.mark.parametrize("model", BAD_IDENTITY)
+def test_identity_refuses(served: Server, model: str) -> None:
+    answer = rawhttp.post(served.http, f"/v2/repository/models/{model}/load", b"{}")
     assert answer.status == 400
-    assert "expected input and output datatype to match, got TYPE_FP32 and TYPE_INT32" in answer.json()["error"]
+    assert BAD_IDENTITY[model] in answer.json()["error"]
 
 
 # ONNX Runtime: datatypes

@@ -1,6 +1,7 @@
 """nereid check: every problem of a repository, without serving it."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -110,6 +111,16 @@ def test_every_problem_is_told_once(tmp_path: Path) -> None:
     assert text.endswith(f"{len(expected) + 3} models, {len(expected)} problems\n")
 
 
+def test_a_name_that_no_client_can_ask_for(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("caf\u00e9")
+    (repository.path / "caf\u00e9").rename(os.fsdecode(os.fsencode(repository.path) + b"/caf\xe9\xc3\xa9"))
+    (found,) = problems(repository.path)
+    assert (found["model"], found["place"]) == ("caf\\xe9\u00e9", f"{repository.path}/caf\\xe9\u00e9")
+    assert "not UTF-8" in found["problem"]
+    assert check(repository.path).stdout.endswith("1 models, 1 problems\n")
+
+
 def test_a_name_in_two_repositories(tmp_path: Path) -> None:
     for name in ("first", "second"):
         Repository(tmp_path / name).identity("one")
@@ -157,11 +168,36 @@ def test_another_configuration(tmp_path: Path) -> None:
     assert "configs/small.pbtxt:1:" in found["place"]
 
 
-@pytest.mark.parametrize("arguments", [(), ("--nonsense", "x"), ("--json",)])
-def test_wrong_command_lines(arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [((), "usage: nereid check"), (("--nonsense", "x"), "unknown argument '--nonsense'"), (("--json",), "no repository is given")]
+    + [((".", f"--load-timeout={wrong}"), f"a number of seconds from 1 to 86400, found '{wrong}'") for wrong in ("100000", "0", "5x", "-1", "", "+1", "9999999")],
+)
+def test_wrong_command_lines(arguments: tuple[str, ...], told: str) -> None:
     got = check(*arguments)
     assert got.returncode == 2
-    assert got.stderr and not got.stdout
+    assert told in got.stderr and not got.stdout
+
+
+def test_a_repository_may_be_named_as_a_server_names_it(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("one")
+    got = check(f"--model-repository={repository.path}", "--load")
+    assert (got.returncode, got.stdout) == (0, "1 models, 0 problems\n"), got
+
+
+def test_a_path_that_is_not_utf8(tmp_path: Path) -> None:
+    repository = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    Repository(Path(repository)).model("one", 'backend: "nowhere"\n')
+    (found,) = problems(repository)
+    assert found["place"] == f"{tmp_path}/caf\\xe9/one/config.pbtxt"
+
+
+@pytest.mark.parametrize("command", [["check", "."], ["check", "--help"], ["doctor", "--backend-directory=."], ["migrate", "--", "tritonserver"]])
+def test_a_report_that_cannot_be_written_is_told(command: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        got = subprocess.run([str(paths.nereid_binary()), *command], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert (got.returncode, got.stderr) == (1, f"nereid {command[0]}: the standard output cannot be written\n")
 
 
 def test_a_missing_repository(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Connections of all front ends share the descriptors that the process may open: a reserve stays for the rest of the server, and a share
 for each front end, however many connections the others have."""
 
+import re
 import socket
 import struct
 from collections.abc import Iterator
@@ -64,11 +65,22 @@ def _told(port: int) -> bytes:
         return connection.recv(4096)
 
 
+def _shared(narrow: Narrow) -> tuple[int, int]:
+    """Open connections beyond the share of each front end, and how many there may be."""
+    page = rawhttp.get(narrow.metrics, "/metrics").body.decode()
+    taken, limit = (re.search(rf"^nereid_connections_shared{name} (\d+)$", page, re.MULTILINE) for name in ("", "_limit"))
+    assert taken and limit, page
+    return int(taken[1]), int(limit[1])
+
+
 def test_a_crowd_at_one_door_leaves_the_others_open(narrow: Narrow) -> None:
     before = len(procfs.links(narrow.pid))
     room = LIMIT - RESERVE - before
+    taken, limit = _shared(narrow)
+    assert taken == 0 and 0 < limit < room
     with _crowd(narrow.http_port, HTTP) as http:
         assert 0 < http <= room
+        assert _shared(narrow) == (limit, limit), "what alerts are made of says that connections are refused"
         assert _told(narrow.http_port).startswith(b"HTTP/1.1 503 ")
         with _crowd(narrow.grpc_port, GRPC) as grpc:
             assert grpc >= room // 8, "the share of gRPC"

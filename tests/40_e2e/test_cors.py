@@ -1,10 +1,18 @@
-"""Pages of other origins (CORS): what a browser may ask for them, and may show them, where the command line names their origin."""
+"""Pages of other origins (CORS): what a browser may ask for them, and may show them, where the command line names their origin; and what
+the pages of all others do not reach, since browsers send simple requests unasked."""
 
+import base64
+import functools
+import http.server
+import json
+import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import rawhttp
+from harness import http2, ports, rawhttp
+from harness.browser import Browser
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 
@@ -127,3 +135,160 @@ def test_all_origins(open_to_all: Nereid) -> None:
 def test_metrics_are_not_shown(open_to_all: Nereid) -> None:
     answer = rawhttp.request(HOST, open_to_all.metrics_port, "GET", "/metrics", None, {"Origin": GOOD, "x-api-key": "sesame"})
     assert (answer.status, cors(answer)) == (200, {})
+
+
+MODEL = """
+import pathlib
+pathlib.Path({mark!r}).touch()
+class TritonPythonModel:
+    def execute(self, requests):
+        return []
+"""
+
+
+def load_of(mark: Path) -> str:
+    """A load with a model whose code leaves a mark."""
+    tensor = {"name": "a", "data_type": "TYPE_FP32", "dims": [1]}
+    config = {"backend": "python", "input": [tensor], "output": [tensor | {"name": "b"}]}
+    code = base64.b64encode(MODEL.format(mark=str(mark)).encode()).decode()
+    return json.dumps({"parameters": {"config": json.dumps(config), "file:1/model.py": code}})
+
+
+@pytest.fixture(scope="module")
+def keyless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nereid]:
+    """Every port of HTTP, whoever asks, and no option about pages."""
+    made = Repository(tmp_path_factory.mktemp("keyless"))
+    made.identity("echo")
+    clouds = {f"{name}-port": str(ports.free_port()) for name in ("openai", "sagemaker", "vertex-ai")}
+    options = {"model-control-mode": "explicit", "load-model": "*", "vertex-ai-default-model": "echo"}
+    allowed = {f"allow-{name.removesuffix('-port')}": "true" for name in clouds}
+    env = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "echo", "AIP_PREDICT_ROUTE": "/predict", "AIP_HEALTH_ROUTE": "/health"}
+    with Nereid(made.path, options | clouds | allowed, env=os.environ | env) as server:
+        yield server
+
+
+FOREIGN: list[dict[str, str]] = [
+    {"Origin": BAD},
+    {"Origin": "null"},
+    {"Origin": "http://localhost:1"},
+    {"Origin": BAD, "Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site", "Origin": "http://localhost"},
+]
+
+
+def post(server: Nereid, port: int, path: str, body: bytes, headers: dict[str, str], h2: bool) -> tuple[int, bytes]:
+    """Twice on one connection, since heads that come again are remembered: both answers are the same."""
+    if h2:
+        with http2.Connection(f"{HOST}:{port}") as frames:
+            calls = [frames.ask("POST", path, body, headers) for _ in range(2)]
+        said = [(int(each.headers[":status"]), each.data) for each in calls]
+    else:
+        with rawhttp.Connection(HOST, port) as lines:
+            answers = [lines.ask("POST", path, body, headers) for _ in range(2)]
+        said = [(each.status, each.body) for each in answers]
+    assert said[0] == said[1]
+    return said[0]
+
+
+@pytest.mark.parametrize("h2", [False, True], ids=["http1", "http2"])
+@pytest.mark.parametrize("headers", FOREIGN, ids=[" ".join(each.values()) for each in FOREIGN])
+def test_pages_of_others_change_nothing(keyless: Nereid, headers: dict[str, str], h2: bool, tmp_path: Path) -> None:
+    port = {name: int(str(keyless.options[f"{name}-port"])) for name in ("openai", "sagemaker", "vertex-ai")}
+    load = load_of(tmp_path / "mark").encode()
+    for at, path, body in [
+        (keyless.http_port, "/v2/repository/models/evil/load", load),
+        (keyless.http_port, "/v2/repository/models/echo/unload", b"{}"),
+        (keyless.http_port, INFER, BODY),
+        (keyless.http_port, "/v2/logging", b'{"log_info":false}'),
+        (keyless.http_port, "/nothing", b""),
+        (keyless.metrics_port, "/metrics", b""),
+        (port["openai"], "/v1/completions", b'{"model":"echo","prompt":"x"}'),
+        (port["sagemaker"], "/models", b'{"model_name":"evil","url":"/tmp"}'),
+        (port["sagemaker"], "/invocations", BODY),
+        (port["vertex-ai"], "/predict", BODY),
+    ]:
+        status, text = post(keyless, at, path, body, headers | {"Content-Type": "text/plain"}, h2)
+        assert status == 403, (path, text)
+        error = json.loads(text)["error"]
+        message = error["message"] if isinstance(error, dict) else error
+        assert f"a page of another origin ({headers.get('Origin', 'null')})" in message and "--http-cors-origin" in message
+    assert keyless.process.log().count(f"a page of another origin ({headers.get('Origin', 'null')})") >= 20
+    index = rawhttp.request(HOST, keyless.http_port, "POST", "/v2/repository/index").json()
+    assert [(each["name"], each["state"]) for each in index] == [("echo", "READY")]
+    assert not (tmp_path / "mark").exists()
+
+
+@pytest.mark.parametrize("h2", [False, True], ids=["http1", "http2"])
+def test_who_may_ask(keyless: Nereid, h2: bool) -> None:
+    """Programs, the server's own pages, and what the user typed."""
+    own = "localhost" if h2 else f"localhost:{keyless.http_port}"
+    host = {} if h2 else {"Host": own}
+    for headers in (
+        {},
+        {"Origin": f"http://{own}"},
+        {"Origin": f"https://{own}"},
+        {"Origin": "null", "Sec-Fetch-Site": "same-origin"},
+        {"Sec-Fetch-Site": "none"},
+    ):
+        status, text = post(keyless, keyless.http_port, INFER, BODY, host | headers, h2)
+        assert (status, json.loads(text)["outputs"][0]["data"]) == (200, [7.0])
+
+
+@pytest.mark.parametrize("h2", [False, True], ids=["http1", "http2"])
+def test_whose_pages_may_where_some_are_named(listed: Nereid, open_to_all: Nereid, h2: bool) -> None:
+    """A key lets no page in that may not ask."""
+    key = {"Authorization": "Bearer sesame"}
+    for headers in ({"Origin": GOOD}, {"Origin": GOOD, "Sec-Fetch-Site": "cross-site"}, {"Origin": LONGEST}):
+        assert post(listed, listed.http_port, INFER, BODY, key | headers, h2)[0] == 200
+    for headers in FOREIGN:
+        assert post(listed, listed.http_port, INFER, BODY, key | headers, h2)[0] == 403
+        assert post(open_to_all, open_to_all.http_port, INFER, BODY, key | headers, h2)[0] == 200
+
+
+def test_a_refused_body_is_not_awaited(keyless: Nereid) -> None:
+    """Nothing is kept of it: the answer comes before it does."""
+    with rawhttp.Connection(HOST, keyless.http_port) as connection:
+        connection.send(rawhttp.head("POST", INFER, {"Origin": BAD, "Content-Length": str(1 << 30)}))
+        answer = connection.answer()
+    assert (answer.status, answer.header("Connection")) == (403, "close")
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.mark.once
+def test_a_page_that_somebody_visits(browser: Browser, keyless: Nereid, tmp_path: Path) -> None:
+    """What a browser sends of itself, from another host, another port and a form; and that the page which the server shows is none of these."""
+    load = load_of(tmp_path / "mark")
+    to = f"http://localhost:{keyless.http_port}/v2/repository/models/"
+    script = f"for (const path of ['echo/unload', 'evil/load']) await fetch({json.dumps(to)} + path, {{method: 'POST', mode: 'no-cors', body: {json.dumps(load)}}});"
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "fetch.html").write_text(f"<!doctype html><script type=module>{script} window.sent = true;</script>")
+    form = f"<form method=post enctype=text/plain target=answer action='{to}evil/load'><input name='{{\"a\":\"' value='\",{load[1:]}'></form><iframe name=answer></iframe>"
+    submit = "document.querySelector('iframe').onload = () => { window.answered = true; }; document.querySelector('form').submit();"
+    (site / "form.html").write_text(f"<!doctype html>{form}<script>onload = () => {{ {submit} }};</script>")
+    with http.server.ThreadingHTTPServer((HOST, 0), functools.partial(_Quiet, directory=str(site))) as pages:
+        thread = threading.Thread(target=pages.serve_forever)
+        thread.start()
+        try:
+            for host in (HOST, "localhost"):
+                with browser.page(f"http://{host}:{pages.server_port}/fetch.html") as page:
+                    page.until("window.sent")
+                    page.complaints.clear()
+                with browser.page(f"http://{host}:{pages.server_port}/form.html") as page:
+                    page.until("window.answered")
+                    assert f"{to}evil/load" in page.requests
+                    page.complaints.clear()
+        finally:
+            pages.shutdown()
+            thread.join()
+    index = rawhttp.request(HOST, keyless.http_port, "POST", "/v2/repository/index").json()
+    assert [(each["name"], each["state"]) for each in index] == [("echo", "READY")]
+    assert not (tmp_path / "mark").exists()
+    with browser.page(f"http://localhost:{keyless.http_port}/") as page:
+        own = f"fetch('{INFER}', {{method: 'POST', body: {json.dumps(BODY.decode())}}})"
+        assert page.value(f"{own}.then((answer) => answer.status)") == 200

@@ -112,6 +112,20 @@ def test_unix_sockets_and_files_of_the_log(tmp_path: Path) -> None:
         assert sorted(tmp_path.iterdir()) == before
 
 
+def test_named_pipes_are_told_of_and_not_waited_for(tmp_path: Path) -> None:
+    models = Repository(tmp_path / "models")
+    models.identity("one")
+    log, library = tmp_path / "log", tmp_path / "backends" / "slow" / "libtriton_slow.so"
+    told = [*plain(tmp_path), f"--model-repository={models.path}", f"--log-file={log}"]
+    library.parent.mkdir()
+    for each in (log, library):
+        os.mkfifo(each)
+    status, text = doctor(*told)
+    assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
+    assert f"'{library}' is not a regular file" in text
+    assert f"'{log}' is a named pipe: the server starts only while somebody reads it" in text
+
+
 def test_wrong_options_are_refused() -> None:
     status, text = doctor("--no-such-option")
     assert status == 2 and "unknown option '--no-such-option'" in text

@@ -3,7 +3,7 @@
 import base64
 import json
 import re
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -417,6 +417,27 @@ def test_priorities_out_of_the_configuration(kind: type[Server], board: Board, b
         board.open_gate()
         assert first.result(60) == 0
         assert [each.result(60) for each in asked] == [5, 3, 1, 4, 6, 2]
+
+
+def test_an_answer_does_not_wait_for_what_the_backend_does_next(kind: type[Server], board: Board, backend: Path) -> None:
+    """It goes out when the backend sends it, alone or the first of a batch."""
+    batching = "dynamic_batching { preferred_batch_size: [ 2 ] max_queue_delay_microseconds: 60000000 }\n"
+    board.model("alone", stays=True)
+    board.model("pair", extra=batching, batch=2, stays=True)
+    body = b'{"inputs": [{"name": "INPUT0", "datatype": "INT32", "shape": [1, 1], "data": [7]}]}'
+    with kind(board.repository.path, {"backend-directory": str(backend)}) as server, ThreadPoolExecutor(2) as pool:
+        assert witness.ask(server, "alone").execution == 0
+        first = 2
+        for _ in range(5):  # a server may have to see once that this backend computes one by one
+            if first == 1:
+                break
+            asked = [pool.submit(witness.ask, server, "pair", body) for _ in range(2)]
+            first = len(wait(asked, 1, FIRST_COMPLETED).done)
+            board.open_stay()
+            assert len({each.result(60).execution for each in asked}) == 1
+            board.shut_stay()
+        board.open_stay()
+        assert first == 1
 
 
 def test_a_late_request_that_may_wait_is_the_last(kind: type[Server], board: Board, backend: Path) -> None:

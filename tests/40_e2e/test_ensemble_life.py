@@ -208,6 +208,23 @@ def test_the_index_says_why(tmp_path: Path) -> None:
         assert row == {"name": "lost", "state": "UNAVAILABLE", "reason": CANNOT["lost"]}
 
 
+def test_the_index_says_which_model_went(tmp_path: Path) -> None:
+    """RX-20: of an ensemble that is out since a model went, or changed, until it is back."""
+
+    def reason() -> str | None:
+        (row,) = [row for row in index(server) if row["name"] == "two"]
+        return row.get("reason")
+
+    with serving("nereid", build(tmp_path / "models").path, EXPLICIT) as server:
+        load(server, "two")
+        unload(server, "a")
+        server.process.wait_until(lambda: reason() == "ensemble two contains models that are not available or ambiguous: a", 60)
+        load(server, "a")
+        assert (reason(), serves(server, "two")) == (None, True)
+        unload(server, "two")
+        server.process.wait_until(lambda: reason() == "unloaded", 60)
+
+
 def test_a_circle_that_was_mended(tmp_path: Path) -> None:
     made = build(tmp_path / "models")
     with serving("nereid", made.path, EXPLICIT) as server:
@@ -463,10 +480,17 @@ def succeeded(server: Server, model: str) -> int:
 def test_check_tells_beforehand(tmp_path: Path) -> None:
     """nereid check: what the files alone show."""
     made = build(tmp_path / "models")
+    made.identity("many", extra="model_transaction_policy { decoupled: true }")
+    made.identity("both", tensors=2)
+    two = Step("both", {"INPUT0": "t", "INPUT1": "IN"}, {"OUTPUT0": "OUT"})
+    made.model("joined", Ensemble("joined", [Step("many", {"INPUT0": "IN"}, {"OUTPUT0": "t"}), two]).config())
     argv = [str(paths.nereid_binary()), "check", "--json", str(made.path)]
     report = json.loads(subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False).stdout)
     told = {one["model"]: one["problem"] for one in report["problems"]}
     assert told["mixed"] == CANNOT["mixed"]
     assert "'nowhere'" in told["lost"]
+    assert told["joined"].endswith("receives inputs originated from different decoupled models")
+    mends = {one["model"]: one["mend"] for one in report["problems"]}
+    assert mends["joined"].startswith("a decoupled model answers any number of times") and mends["mixed"] != mends["joined"]
     assert told["self"].startswith("circular dependency between ensembles")
     assert not {"two", "again", "pair", "nest"} & told.keys()

@@ -5,7 +5,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from harness import gpus, metrics, rawhttp
+from harness import gpus, metrics, procfs, rawhttp
 from harness.gpus import Gpus
 from harness.metrics import Family
 from harness.repository import Repository
@@ -115,8 +115,9 @@ def test_not_wanted(option: str, repository: Repository, tmp_path: Path) -> None
 
 
 def is_metered(server: Server) -> bool:
-    """Whether the thread exists that reads NVML."""
-    names = {(task / "comm").read_text().strip() for task in Path(f"/proc/{server.pid}/task").iterdir()}
+    """Whether the thread exists that reads NVML; a thread has its process's name until it has begun."""
+    server.process.wait_until(lambda: procfs.names_of_threads(server.pid).count("nereid") == 1, 60)
+    names = procfs.names_of_threads(server.pid)
     assert "loop-0" in names
     return "gpu-meter" in names
 

@@ -327,4 +327,6 @@ def test_directories_with_awkward_names(repository: Repository) -> None:
         assert len(answer.parse(pb.RepositoryIndexResponse).models) == len(rows)
         for line in server.process.log().splitlines():
             assert line[:1] in "IWE+| " or not line, line
+        told = f"'{repository.path}/not\\\\xffutf8' is left out: its name is not UTF-8"
+        assert server.process.log().count(told) == 1  # although the repository was read again for the index
         still_serves(server)

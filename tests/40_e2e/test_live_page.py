@@ -17,7 +17,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 from harness import paths, procfs, rawhttp
 from harness.browser import Browser, Page
-from harness.repository import Repository
+from harness.repository import Repository, config_type
 from harness.servers import HOST, Nereid, Reference, Server
 from tritonclient.utils import InferenceServerException
 
@@ -33,6 +33,18 @@ SEVEN = [[(0.3, 0.2), (0.7, 0.2), (0.6, 0.4), (0.5, 0.6), (0.42, 0.85)]]
 ONE = [[(0.5, 0.15), (0.5, 0.85)]]
 ZERO = [[(0.5, 0.12), (0.36, 0.2), (0.3, 0.5), (0.36, 0.8), (0.5, 0.88), (0.64, 0.8), (0.7, 0.5), (0.64, 0.2), (0.5, 0.12)]]
 
+
+# Says its inputs back.
+SAYS_BACK = """
+import triton_python_backend_utils as pb
+
+class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            sender = request.get_response_sender()
+            sender.send(pb.InferenceResponse([pb.Tensor(f"{each.name()}_back", each.as_numpy()) for each in request.inputs()]))
+            sender.send(flags=pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+"""
 
 # Says each word back; "for ever" until nobody listens.
 COUNTS = """
@@ -73,6 +85,12 @@ def choose(page: Page, model: str) -> None:
     """In one step: a row is made anew when its model gets another version."""
     page.until(f"(() => {{ const row = {row(model)}; row?.querySelector('button').click(); return row; }})()")
     page.until(f"document.querySelector('#detail-title').textContent.startsWith({json.dumps(model)})")
+
+
+def give(page: Page, *typed: str) -> None:
+    """Types into the fields of the form, one after the other."""
+    page.until("document.querySelector('#detail textarea')")
+    page.value(f"document.querySelectorAll('#detail textarea').forEach((each, at) => {{ each.value = {json.dumps(typed)}[at]; }})")
 
 
 def run(page: Page) -> str:
@@ -147,6 +165,65 @@ def test_every_kind_of_number_comes_back(browser: Browser, tmp_path: Path, datat
             assert not page.value("document.querySelector('#detail b')")
         else:
             assert typed.replace(" ", ", ") in shown
+
+
+@pytest.mark.parametrize("datatype", ["FP16", "BF16", "FP32", "FP64"])
+def test_what_is_no_finite_number_comes_back(browser: Browser, tmp_path: Path, datatype: str) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("same", datatype)
+    with Nereid(repository.path) as server, browser.page(url(server)) as page:
+        choose(page, "same")
+        give(page, "nan inf -Infinity 1")
+        assert run(page).startswith("1 outputs, after ")
+        assert page.text("#detail [role=region] pre") == "NaN, Infinity, -Infinity, 1"
+
+
+# The largest finite number of each datatype, as people write it, and the smallest one that is rounded to infinity.
+TOO_LARGE = {"FP16": ("65519.99", "-65520"), "BF16": ("3.3895e38", "3.3962e38"), "FP32": ("-3.4028235e38", "3.4028236e38"), "FP64": ("1.7976931348623157e308", "-1e400")}
+
+
+@pytest.mark.parametrize("datatype", TOO_LARGE)
+def test_numbers_that_would_be_sent_as_infinity_are_refused(browser: Browser, tmp_path: Path, datatype: str) -> None:
+    fits, too_large = TOO_LARGE[datatype]
+    repository = Repository(tmp_path / "models")
+    repository.identity("same", datatype)
+    with Nereid(repository.path) as server, browser.page(url(server)) as page:
+        choose(page, "same")
+        give(page, f"{fits} {too_large}")
+        assert run(page) == f"Failed: Input INPUT0: {too_large} does not fit into {datatype}"
+        give(page, fits)
+        assert run(page).startswith("1 outputs, after ")
+        assert "Infinity" not in page.text("#detail [role=region] pre")
+
+
+def test_halves_are_rounded_once(browser: Browser, crowd: Server) -> None:
+    """As numpy does: each half, the middle between it and the next, and the doubles on either side of that. BF16 likewise."""
+    halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float64)
+    middles = np.append((halves[:-1] + halves[1:]) / 2, 65520)
+    values = np.concatenate([halves, middles, np.nextafter(middles, 0), np.nextafter(middles, np.inf), -middles[:5], [1e300]])
+    middle = 1 + 2**-8
+    brains = [np.nextafter(middle, 0), middle, np.nextafter(middle, 2), -middle, -0.0]
+    encoded = "async (datatype, values) => [...new Uint16Array((await import('/nereid/tensor.js')).encode(values, datatype).buffer)]"
+    with browser.page(url(crowd)) as page, np.errstate(over="ignore"):
+        assert page.value(f"({encoded})('FP16', {values.tolist()})") == values.astype(np.float16).view(np.uint16).tolist()
+        assert page.value(f"({encoded})('BF16', {[float(each) for each in brains]})") == [0x3F80, 0x3F80, 0x3F81, 0xBF80, 0x8000]
+
+
+def test_percentages_are_of_all_classes(browser: Browser, tmp_path: Path) -> None:
+    """Not of those that are shown. What is no distribution has none."""
+    repository = Repository(tmp_path / "models")
+    config = 'name: "thousand" backend: "identity" max_batch_size: 0\ninput [ { name: "scores" data_type: TYPE_FP32 dims: [ 1000 ] } ]\n'
+    folder = repository.model("thousand", config + 'output [ { name: "classes" data_type: TYPE_FP32 dims: [ 1000 ] label_filename: "labels.txt" } ]\n')
+    (folder / "labels.txt").write_text("".join(f"class {at}\n" for at in range(1000)))
+    with Nereid(repository.path) as server, browser.page(url(server)) as page:
+        choose(page, "thousand")
+        give(page, "0 5 " + "0 " * 998)
+        assert run(page).startswith("classes: class 1, 12.9 percent, ")
+        assert page.value("document.querySelectorAll('.classes')[0].children.length") == 10
+        assert "the best 10 of 1000 classes" in page.text("#detail [role=region]")
+        give(page, "0 inf " + "0 " * 998)
+        assert run(page).startswith("1 outputs, ")
+        assert page.value("document.querySelectorAll('#detail [role=region] > .classes').length") == 0 and "class 1" in page.text("#detail [role=region] pre")
 
 
 def test_what_is_typed_wrong_is_said(browser: Browser, tmp_path: Path) -> None:
@@ -313,6 +390,21 @@ def test_recent_errors(browser: Browser, tmp_path: Path) -> None:
         page.until(f"{cells}.length === 10")
 
 
+def test_names_that_clients_make_up_crowd_out_no_model(tmp_path: Path) -> None:
+    """Loads of models that no repository has, and of such that clients bring, share the eight places of what is not there."""
+    repository = Repository(tmp_path / "models")
+    repository.identity("plain", dims=(2,))
+    with Nereid(repository.path, {"model-control-mode": "explicit", "load-model": "plain"}) as server:
+        told = _wrong(server, "plain", "http")
+        brought = {"parameters": {"config": '{"backend": "none"}', "file:1/x": ""}}
+        for at in range(70):
+            load = f"/v2/repository/models/nowhere{at}/load"
+            assert rawhttp.post(server.http, load, brought if at % 2 else {}).status == (400 if at % 2 else 500)
+        errors = _errors(server)
+        assert [(kind, model) for kind, model, *_ in errors] == [("load", "")] * 8 + [("request", "plain")]
+        assert errors[-1][3] == told and "model 'nowhere69': " in errors[0][3]
+
+
 def test_errors_of_streams(tmp_path: Path) -> None:
     """What a stream tells of a request that failed, while its call goes on."""
     repository = Repository(tmp_path / "models")
@@ -412,6 +504,7 @@ def test_load_and_unload(browser: Browser, tmp_path: Path) -> None:
         page.until("document.querySelector('#said').textContent === 'later is unloaded'")
         assert rawhttp.get(server.http, "/v2/models/later/ready").status == 400
         page.until(f"{state} === 'unavailable' && document.querySelector('#detail').innerText.includes('unloaded')")
+        page.until(f"{tile('Answered')} === '–' && {tile('Busy instances')} === '–'")
         assert rawhttp.post(server.http, "/v2/repository/models/later/load", {}).status == 200  # by somebody else
         page.until(f"{state} === 'ready' && document.querySelector('#detail form')")
         assert rawhttp.post(server.http, "/v2/repository/models/later/unload", {}).status == 200
@@ -505,22 +598,46 @@ def test_the_numbers_move(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_a_server_that_goes_and_comes_back(browser: Browser, tmp_path: Path) -> None:
-    repository = Repository(tmp_path / "models")
-    repository.identity("plain")
+    """With another model, and as many errors as before."""
     state = "document.querySelector('#state-text').textContent"
-    with Nereid(repository.path) as server:
+    cells = "[...document.querySelectorAll('#error-rows td:nth-child(3)')].map((cell) => cell.textContent).join()"
+    models = "[...document.querySelectorAll('#rows button')].map((button) => button.textContent).join()"
+
+    def shown(page: Page, server: Server, model: str) -> None:
+        _wrong(server, model, "http")
+        page.until(f"{state} === 'Ready' && {models} === {json.dumps(model)} && {cells} === {json.dumps(model)}")
+
+    for name in ("before", "after"):
+        Repository(tmp_path / name).identity(name)
+    with Nereid(tmp_path / "before") as server:
         port = server.http_port
         with contextlib.ExitStack() as stack:
             page = stack.enter_context(browser.page(url(server)))
-            page.until(f"{state} === 'Ready'")
+            shown(page, server, "before")
             server.stop()
             page.until(f"{state} === 'The server cannot be reached'")
-            server = Nereid(repository.path)
+            server = Nereid(tmp_path / "after")
             server.http_port = port
-            stack.enter_context(server)
-            page.until(f"{state} === 'Ready'")
+            shown(page, stack.enter_context(server), "after")
             assert page.complaints and all("ERR_" in each or "503" in each for each in page.complaints)
             page.complaints.clear()
+
+
+ROWS = 2000
+
+
+def test_the_model_that_is_looked_at_is_never_left_out(browser: Browser, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("crowd", extra="version_policy { all { } }", versions=tuple(range(1, ROWS + 1)))
+    repository.identity("last")
+    with Nereid(repository.path) as server, browser.page(url(server)) as page:
+        body = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1], "data": [1]}]}
+        assert [rawhttp.post(server.http, "/v2/models/last/infer", body).status for _ in range(5)] == [200] * 5
+        page.until(f"document.querySelector('#left-out').textContent.startsWith('The numbers of 1 more versions') && {tile('Answered')} === '5'")
+        page.click("#filter")
+        page.write("last")
+        choose(page, "last")
+        page.until(f"{tile('Answered')} === '5' && {tile('Busy instances')} === '0 of 1' && document.querySelector('#left-out').hidden")
 
 
 def test_a_sequence_is_given_its_number(browser: Browser, tmp_path: Path) -> None:
@@ -555,6 +672,34 @@ def test_a_model_that_answers_many_times(browser: Browser, tmp_path: Path) -> No
         page.click("#detail form button.main + button")
         page.until("document.querySelector('#said').textContent === 'Failed: stopped'")
         page.until(f"{tile('Waiting')} === '0' && {tile('Busy instances')}.startsWith('0')")
+
+
+def test_a_stream_takes_and_shows_what_is_typed(browser: Browser, tmp_path: Path) -> None:
+    """Numbers that JSON's cannot tell, texts that look like some; no sequence, where streams have no number for one."""
+    repository = Repository(tmp_path / "models")
+    types = {"whole": "INT64", "real": "FP32", "mark": "BOOL", "text": "BYTES"}
+    for name, size, extra in (("one", 1, ""), ("two", 2, ""), ("steps", 1, "sequence_batching { }"), ("turns", 1, "sequence_batching { iterative_sequence: true }")):
+        tensors = [f'{kind} [ {{ name: "{each}{"_back" * (kind == "output")}" data_type: {config_type(types[each])} dims: [ {size} ] }} ]' for each in types for kind in ("input", "output")]
+        batch = "max_batch_size: 1" if extra else ""
+        folder = repository.model(name, "\n".join([f'name: "{name}" backend: "python" {batch} model_transaction_policy {{ decoupled: true }} {extra}', *tensors]))
+        (folder / "1" / "model.py").write_text(SAYS_BACK)
+    environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}  # a Python that has numpy
+    said = "document.querySelector('.responses li').textContent.split('   ')"
+    with Nereid(repository.path, env=environment) as server, browser.page(url(server)) as page:
+        choose(page, "one")
+        give(page, "9007199254740993", "nan", "true", 'NaN "1')
+        assert run(page).startswith("1 response, ")
+        assert page.value(said) == ["mark_back: true", "real_back: NaN", 'text_back: NaN "1', "whole_back: 9007199254740993"]
+        choose(page, "two")
+        give(page, "-9007199254740993 1", "-inf 1e-7", "0 1", "1\ntrue")
+        assert run(page).startswith("1 response, ")
+        assert page.value(said) == ["mark_back: [false,true]", "real_back: [-Infinity,1.0000000116860974e-7]", 'text_back: ["1","true"]', "whole_back: [-9007199254740993,1]"]
+        choose(page, "turns")
+        page.until("document.querySelectorAll('#detail fieldset').length === 4")
+        assert run(page).startswith("1 response, ")
+        choose(page, "steps")
+        page.until("document.querySelector('#facts')")
+        assert "Only clients of gRPC can try it" in page.text("#detail") and not page.value("document.querySelector('#detail form')")
 
 
 def test_looking_costs_next_to_nothing(crowd: Server) -> None:

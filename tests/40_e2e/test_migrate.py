@@ -1,5 +1,6 @@
 """nereid migrate: what would become of a tritonserver's command line and of its models, without serving them."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -148,6 +149,51 @@ def test_a_script(models: Path, tmp_path: Path, name: str) -> None:
     assert status == 0
 
 
+SERVER = "tritonserver --model-repository=models --no-such-option"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"pip install tritonserver\n{SERVER}\n",
+        f"killall tritonserver; {SERVER}\n",
+        f"if ! which tritonserver; then exit 1; fi\n{SERVER}\n",
+        f"TRITON=/opt/tritonserver {SERVER}",
+        f"({SERVER})",
+        f"ID=$({SERVER})",
+        f"docker run -d triton:24.10 {SERVER}",
+        f"bash -c '{SERVER}'",
+        f"ssh far \"bash -c '{SERVER}'\"",
+        "tritonserver --model-repository=models '' --no-such-option",
+        "tritonserver >log --model-repository=models 2>&1 --no-such-option",
+        "exec tritonserver --model-repository=models 1>/dev/null --no-such-option 2>&1 & wait",
+        "tritonserver --model-repository=$(cat name (1) && pwd) --no-such-option",
+    ],
+)
+@pytest.mark.parametrize("form", ["script", "text", "list"])
+def test_no_command_line_is_passed_over(models: Path, tmp_path: Path, script: str, form: str) -> None:
+    """Whatever stands before it or in it; in a script, in YAML as the text of a command and as an argument of a shell."""
+    file = tmp_path / ("run.sh" if form == "script" else "pod.json")
+    command: object = script if form == "text" else ["sh", "-c", script]
+    file.write_text(script if form == "script" else json.dumps({"command": command}))
+    status, out, _ = migrate(*here(models), file)
+    lines = told(out)
+    assert (status, out.count("options in")) == (1, 1), out
+    assert "--model-repository=" in lines[0][1] and lines[0][0] == "taken" and lines[-1][:2] == ONE[:2]
+    assert [what for fate, what, _ in lines if fate == "refused"] == ([""] if "''" in script else []) + ["--no-such-option"]
+
+
+def test_servers_of_one_script_and_what_is_none(models: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.sh"
+    file.write_text("tritonserver --model-repository=/a &\necho tritonserver is up\ntritonserver --model-repository=/b --no-such-option\n")
+    status, out, _ = migrate(*here(models), file)
+    assert (status, out.count("options in")) == (1, 2)
+    assert [what for _, what, _ in told(out)] == ["--model-repository=/a", "one", "--model-repository=/b", "--no-such-option", "one"]
+    file.write_text("pip install tritonserver && pkill -f tritonserver\nexport TRITON=/opt/tritonserver\ncd $TRITON\n")
+    status, _, err = migrate(file)
+    assert status == 2 and "no command line of tritonserver found" in err
+
+
 def test_several_servers_are_each_told_of(models: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "a.yaml", tmp_path / "b.json"
     first.write_text(COMPOSE)
@@ -161,12 +207,13 @@ def test_several_servers_are_each_told_of(models: Path, tmp_path: Path) -> None:
     [
         ("services: [", "line 2, column 1: "),
         ("a: &a [*a, {command: *a}]", "no command line of tritonserver found"),
-        ("[" * 5000, "line 2, column 1: "),
+        ("[" * 1000000, "line 1, column 101: expected at most 100 lists and mappings in each other"),
+        ("".join(f"- &a{n} b\n" for n in range(200000)), "line 1001, column 3: expected at most 1000 anchors and aliases"),
         ("a: b\n", "no command line of tritonserver found"),
         ("\0", "line "),
         ("", "no command line of tritonserver found"),
     ],
-    ids=["broken", "in itself", "deep", "none", "zero", "empty"],
+    ids=["broken", "in itself", "deep", "anchors", "none", "zero", "empty"],
 )
 def test_wrong_files(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "wrong.yaml"

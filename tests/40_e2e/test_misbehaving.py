@@ -1,9 +1,13 @@
 """Backends that break the rules of the C ABI: only their own model is harmed, and the log names the rule."""
 
+import base64
+import contextlib
+import http.client
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -54,7 +58,7 @@ def _add(repository: Repository, name: str, backend: str = "misbehave", fail_in:
     library = paths.need(paths.BUILD / "tests" / "backends" / backend / f"libtriton_{backend}.so")
     shutil.copy(library, folder / library.name)
     if fail_in:
-        (folder / (fail_in if fail_in.startswith("hang_") else f"fail_{fail_in}")).touch()
+        (folder / (fail_in if fail_in.startswith(("hang_", "crash_")) else f"fail_{fail_in}")).touch()
 
 
 def _body(value: int) -> dict[str, Any]:
@@ -205,8 +209,9 @@ def test_what_is_kept_for_ever_holds_up_its_model_only(repository: Repository) -
 
 
 def _end_at_once(server: Nereid, after: list[str]) -> list[str]:
-    """Stops the server, a second time when the log has all of this; what it says then of each version that is left."""
-    server.process.terminate()
+    """Stops the server, a second time when the log has all of this, by another signal, since one that comes twice within a second counts as one; what
+    it says then of each version that is left."""
+    server.process.terminate(signal.SIGINT)
     server.process.wait_until(lambda: all(part in server.process.log() for part in after), 60)
     server.process.stop(status=1)
     return [line for line in server.process.log().splitlines() if "is not unloaded: " in line]
@@ -248,6 +253,88 @@ def test_who_does_not_end_its_finalisation_is_named(repository: Repository) -> N
         left = _end_at_once(server, ["hang_ModelInstanceFinalize: never returns", "unloaded 'innocent' version 1"])
         assert len(left) == 1, left
         assert "'hangs' version 1 is not unloaded: backend 'misbehave' does not end finalising it" in left[0]
+    finally:
+        server.kill()
+
+
+def test_at_a_stop_who_still_executes_is_named(repository: Repository) -> None:
+    """It answered its request from a thread of its own, so nothing is under way, but its Execute never returns."""
+    _add(repository, "hangs")
+    server = Nereid(repository.path, {"exit-timeout-secs": "100"}, AT_ONCE).start()
+    try:
+        assert _infer(server, "hangs", 7, "answer_and_hang").status == 200
+        left = _end_at_once(server, ["unloaded 'innocent' version 1"])
+        assert len(left) == 1, left
+        assert "'hangs' version 1 is not unloaded: backend 'misbehave' still executes in instance 'hangs_0', or a" in left[0]
+    finally:
+        server.kill()
+
+
+def test_files_of_a_load_request_go_when_the_server_is_ended(repository: Repository, tmp_path: Path) -> None:
+    """At once, and when the next one starts if it was killed; never those of a server that runs."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    library = paths.need(paths.BUILD / "tests" / "backends" / "misbehave" / "libtriton_misbehave.so").read_bytes()
+    tensor = {"data_type": "TYPE_INT32", "dims": [1]}
+    config = {"backend": "misbehave", "input": [{"name": "IN", **tensor}], "output": [{"name": "OUT", **tensor}]}
+    brought = {"config": json.dumps(config), "file:1/libtriton_misbehave.so": base64.b64encode(library).decode()}
+    options = {"model-control-mode": "explicit", "allow-library-upload": "true", "exit-timeout-secs": "100"}
+
+    def start() -> Nereid:
+        started = Nereid(repository.path, options, AT_ONCE | {"TMPDIR": str(scratch)}).start()
+        assert rawhttp.post(started.http, "/v2/repository/models/hangs/load", {"parameters": brought}).status == 200
+        return started
+
+    server, other = start(), None
+    try:
+        assert len(list(scratch.iterdir())) == 1
+        other = start()
+        assert len(list(scratch.iterdir())) == 2
+        other.kill()
+        assert len(list(scratch.iterdir())) == 2
+        other = start()
+        assert len(list(scratch.iterdir())) == 2
+        other.process.stop(status=0)
+        assert _infer(server, "hangs", 7, "answer_and_hang").status == 200
+        _end_at_once(server, ["signal 2"])
+        assert not list(scratch.iterdir())
+    finally:
+        server.kill()
+        if other:
+            other.kill()
+
+
+# The sanitizer would catch the signal, and say so in its own way.
+CRASHES = {
+    "ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:handle_segv=0",
+    "TSAN_OPTIONS": f"{os.environ.get('TSAN_OPTIONS', '')}:handle_segv=0",
+}
+WORK = {
+    "crash_Initialize": "loading",
+    "crash_ModelInitialize": "loading",
+    "crash_ModelInstanceInitialize": "loading",
+    "crash_ModelInstanceFinalize": "finalizing",
+    "crash_ModelFinalize": "finalizing",
+    None: "executing",
+}
+
+
+@pytest.mark.parametrize("entry", WORK)
+def test_a_crash_names_the_model_and_what_was_done(repository: Repository, entry: str | None) -> None:
+    """With the version, and the id of the request that is executed."""
+    _add(repository, "bad", fail_in=entry)
+    server = Nereid(repository.path, {"model-control-mode": "explicit", "load-model": "innocent"}, CRASHES).start()
+    server.process.judged = False
+    ask = ("/v2/repository/models/bad/load", "/v2/models/bad/infer", "/v2/repository/models/bad/unload")
+    try:
+        for path in ask:
+            body = {**_body(7), "id": "r7", "parameters": {} if entry else {"misdeed": "crash"}} if "infer" in path else {}
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                rawhttp.post(server.http, path, body)
+        assert server.process.ended_within(120)
+        found = [line for line in server.process.log().splitlines() if " crashed: " in line]
+        id_of = "" if entry else ", request id r7"
+        assert len(found) == 1 and found[0].endswith(f", {WORK[entry]} model 'bad', version 1{id_of}"), found
     finally:
         server.kill()
 
@@ -390,7 +477,7 @@ def test_a_load_that_does_not_end_is_named(repository: Repository) -> None:
         with rawhttp.Connection(HOST, server.http_port) as connection:
             connection.send(rawhttp.head("POST", "/v2/repository/models/late/load"))
             server.process.wait_until(lambda: "loading: late:1" in server.process.log(), 60)
-            server.process.terminate()
+            server.process.terminate(signal.SIGINT)
             server.process.wait_until(lambda: "received, stopping" in server.process.log(), 60)
             server.process.stop(status=1)
         left = [line for line in server.process.log().splitlines() if "is still being" in line]

@@ -265,10 +265,12 @@ def test_config_override(explicit: Server) -> None:
 
 
 def test_a_plain_load_goes_back_to_the_repository(ours: Server) -> None:
-    """RX-23, RX-30: once something of it changed, as in the reference."""
+    """RX-23, RX-30: once something of it changed, as in the reference; until then the log says what is kept."""
     load(ours, "one", config=config_of("one", dims=2))
     assert rawhttp.get(ours.http, "/v2/models/one").json()["inputs"][0]["shape"] == [2]
+    assert "keeps the configuration" not in ours.process.log()
     assert load(ours, "one").status == 200
+    assert "'one' keeps the configuration that it was loaded with" in ours.process.log()
     assert rawhttp.get(ours.http, "/v2/models/one").json()["inputs"][0]["shape"] == [2]
     config = Path(ours.repositories[0]) / "one" / "config.pbtxt"
     os.utime(config, ns=(0, 10**9))
@@ -295,7 +297,7 @@ def test_file_override(explicit: Server) -> None:
 
 
 def temporary(folder: Path) -> list[Path]:
-    return sorted(folder.glob("nereid-model-*"))
+    return sorted(folder.glob("nereid-upload-*"))
 
 
 def test_the_files_of_an_override_go_with_it(tmp_path: Path) -> None:

@@ -75,6 +75,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _model(r, "one_candidate", "oldest { max_candidate_sequences: 1 }")
     _model(r, "forgetful", batch=1, idle_us=200_000)
     _model(r, "spread", batch=1, count=3)
+    _model(r, "made_number", "iterative_sequence: true")
+    _model(r, "made_text", "iterative_sequence: true", corrid="TYPE_STRING")
     r.identity("bare", extra="sequence_batching { }")
     r.identity(
         "ordered",
@@ -182,7 +184,6 @@ BAD = {
     "end without id": ({"sequence_end": True}, "must specify a non-zero or non-empty correlation ID"),
     "not started": ({"sequence_id": 77}, "must specify the START flag on the first request of the sequence"),
     "end first": ({"sequence_id": 77, "sequence_end": True}, "must specify the START flag"),
-    "not started, by name": ({"sequence_id": "77"}, "inference request for sequence 77 to model"),
 }
 
 
@@ -194,6 +195,26 @@ def test_refused(served: Server, model: str, case: str) -> None:
     answer = _ask(served, model, **parameters)
     assert answer.status == 400
     assert message in answer.json()["error"]
+
+
+def test_not_started_by_name(served: Server) -> None:
+    """The message shows a string without quotes, as that of the reference does."""
+    answer = _ask(served, "bare", shape=(2,), sequence_id="77")
+    assert answer.status == 400
+    assert "inference request for sequence 77 to model" in answer.json()["error"]
+
+
+def test_an_id_that_the_model_cannot_read(repository: Path) -> None:
+    """A control takes ids that are numbers, or strings; the other kind would be one id for the model, whatever the client says."""
+    end = "correlation ID, not a {}: control 'INPUT4' of the model has data type {}"
+    with Nereid(repository) as server:
+        for model, id, words in (
+            ("direct", "alice", 'sequence "alice" to model \'direct\' must specify a number as ' + end.format("string", "TYPE_UINT64")),
+            ("fp32", "7", 'sequence "7" to model \'fp32\' must specify a number as ' + end.format("string", "TYPE_INT32")),
+            ("bool", 7, "sequence 7 to model 'bool' must specify a string as " + end.format("number", "TYPE_STRING")),
+        ):
+            answer = _ask(server, model, sequence_id=id, sequence_start=True)
+            assert (answer.status, answer.json()) == (400, {"error": f"inference request for {words}"})
 
 
 def test_what_is_no_sequence_needs_no_id(served: Server) -> None:
@@ -229,9 +250,9 @@ test_same_refusals = pytest.mark.reference(test_same_refusals)
 
 def test_number_and_text_are_two_ids(served: Server) -> None:
     """SX-09: 42 and "42" are two sequences."""
-    assert _ask(served, "direct", sequence_id=42, sequence_start=True).status == 200
-    assert _ask(served, "direct", sequence_id="42").status == 400
-    assert _ask(served, "direct", sequence_id=42, sequence_end=True).status == 200
+    assert _ask(served, "bare", shape=(2,), sequence_id=42, sequence_start=True).status == 200
+    assert _ask(served, "bare", shape=(2,), sequence_id="42").status == 400
+    assert _ask(served, "bare", shape=(2,), sequence_id=42, sequence_end=True).status == 200
 
 
 def test_an_id_may_be_used_again(served: Server) -> None:
@@ -240,6 +261,15 @@ def test_an_id_may_be_used_again(served: Server) -> None:
         assert _ask(served, "direct", sequence_id=8, sequence_start=True).status == 200
         assert _ask(served, "direct", sequence_id=8, sequence_end=True).status == 200
         assert _ask(served, "direct", sequence_id=8).status == 400
+
+
+def test_an_id_that_is_made_for_a_request(repository: Path) -> None:
+    """Iterative models take requests without an id; each is a sequence, of whichever kind the model reads."""
+    with Nereid(repository) as server:
+        for model, kind in (("made_number", int), ("made_text", str)):
+            saw = [_saw(_ask(server, model)) for _ in range(2)]
+            assert [each["id"] for each in saw] == [kind(2**64 - 1), kind(2**64 - 2)]
+            assert [each["start"] for each in saw] == [7, 7]
 
 
 def test_a_second_start_goes_on_in_its_slot(served: Server) -> None:

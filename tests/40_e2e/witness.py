@@ -56,23 +56,23 @@ class Board:
     def __init__(self, folder: Path):
         self.repository = Repository(folder / "models")
         self.file = folder / "board"
-        self.gate, self.door, self.exit = folder / "gate", folder / "door", folder / "exit"
+        self.gate, self.door, self.stay, self.exit = (folder / name for name in ("gate", "door", "stay", "exit"))
         self._opened: list[int] = []
-        for each in (self.gate, self.door, self.exit):
+        for each in (self.gate, self.door, self.stay, self.exit):
             os.mkfifo(each)
 
     def model(
         self, name: str, *groups: str, extra: str = "", batch: int = 0,
-        gated: bool = False, kept_out: bool = False, kept_in: bool = False, **parameters: str,
+        gated: bool = False, kept_out: bool = False, stays: bool = False, kept_in: bool = False, **parameters: str,
     ) -> Path:
-        """gated: executions wait while the gate is not open; kept_out: loading waits for open_door; kept_in: what is finalised waits for
-        open_exit."""
+        """gated: executions wait while the gate is not open; kept_out: loading waits for open_door; stays: an execution
+        waits for open_stay behind an answer that is alone, or not its last; kept_in: what is finalised waits for open_exit."""
         config = f'name: "{name}"\nbackend: "witness"\nmax_batch_size: {batch}\n'
         for kind, dims in (("input", 1), ("output", 4)):
             config += f'{kind} [ {{ name: "{kind.upper()}0" data_type: TYPE_INT32 dims: [ {dims} ] }} ]\n'
         if groups:
             config += f"instance_group [ {', '.join(groups)} ]\n"
-        pipes = {"gate": (self.gate, gated), "door": (self.door, kept_out), "exit": (self.exit, kept_in)}
+        pipes = {"gate": (self.gate, gated), "door": (self.door, kept_out), "stay": (self.stay, stays), "exit": (self.exit, kept_in)}
         parameters |= {"board": str(self.file)} | {key: str(pipe) for key, (pipe, wanted) in pipes.items() if wanted}
         for key, value in parameters.items():
             config += f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
@@ -90,6 +90,12 @@ class Board:
 
     def open_door(self) -> None:
         self._open(self.door)
+
+    def open_stay(self) -> None:
+        self._open(self.stay)
+
+    def shut_stay(self) -> None:
+        os.close(self._opened.pop())
 
     def open_exit(self) -> None:
         self._open(self.exit)

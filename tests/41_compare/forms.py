@@ -15,6 +15,7 @@ CALL = [(":status", "200"), ("content-type", "application/grpc")]
 REASONS = {
     200: "OK",
     400: "Bad Request",
+    403: "Forbidden",
     404: "Not Found",
     405: "Not Allowed",
     500: "Internal Server Error",

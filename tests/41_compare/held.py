@@ -180,6 +180,16 @@ HELD = (
         CLIENT,
         ("47_python/test_faults.py::test_requests_without_a_response",),
     ),
+    Difference(
+        kinds.READ,
+        "a correlation id that the model cannot read",
+        "400 where the CORRID control of a model has a numeric type and the id is a string, or has TYPE_STRING and the id is a number.",
+        "The model gets bytes of the string's length and of memory beside it as a number; of a number it gets what the memory held before.",
+        "Conversations of several clients would be one for the model.",
+        "CWE-843, access of resource using incompatible type. A defect of the reference: it copies one kind of id as the other.",
+        CLIENT,
+        ("40_e2e/test_sequences.py::test_an_id_that_the_model_cannot_read",),
+    ),
     # State of sequences
     Difference(
         kinds.WORKS,
@@ -449,6 +459,16 @@ HELD = (
         "model_config.proto of 2026.",
         OPERATOR,
         ("50_config/test_reference.py::test_accepted_by_ours_alone", "50_config/test_reference.py::test_same_configuration"),
+    ),
+    Difference(
+        kinds.WAITS,
+        "what max_inflight_requests holds back",
+        "What is over the limit waits in order; no thread waits, and no model is held back: the memory budget bounds what a decoupled one has sent.",
+        "Versions that know it let the thread wait that brings an answer, and with it a decoupled model, for 300 s; then they go on over the limit.",
+        "That thread may be the one that has to bring what it waits for.",
+        "A defect of the reference: Triton's core of 2026, ensemble_scheduler.cc.",
+        OPERATOR,
+        ("40_e2e/test_ensembles.py::test_a_limit_of_requests_under_way",),
     ),
     Difference(
         kinds.ITSELF,

@@ -134,9 +134,9 @@ WORKS = Kind(
     "Triton's documentation of each. Defects of the reference, seen with the same models and backends in both servers.",
 )
 REACH = Kind(
-    "how far a model reaches",
-    "A model reads files and brings code from its own directory alone, unless an option allows more.",
-    "CWE-22, path traversal; CWE-434, unrestricted upload of file with dangerous type.",
+    "how far models and pages reach",
+    "A model reads files and brings code from its own directory alone, a page asks the server that it came from, unless an option allows more.",
+    "CWE-22, path traversal; CWE-352, cross-site request forgery; CWE-434, unrestricted upload of file with dangerous type.",
 )
 ABI = Kind(
     "what the C API leaves to the server",

@@ -78,6 +78,15 @@ ZSTD = Difference(
     "RFC 8878; RFC 9110, 15.5.16: Accept-Encoding names what would have been taken.",
 )
 
+FOREIGN_PAGE = Difference(
+    kinds.REACH,
+    "requests of pages of other origins",
+    "403 to all but GET, HEAD and OPTIONS, unless `--http-cors-origin` names the origin.",
+    "Answered: browsers only keep the page from reading it.",
+    "A web site that somebody visits could load a model with code into a server without keys, or unload one.",
+    "CWE-352, cross-site request forgery; Fetch Standard, Origin and Sec-Fetch-Site say who asks.",
+)
+
 # What an answer says.
 
 PRODUCT = Difference(
@@ -449,6 +458,7 @@ KNOWN = (
     Known(HEAD, "routes: HEAD /v2/models/(id%5ffp32|id_fp32%2fready|\\.\\.)", "404", "405"),
     Known(ZSTD, "accepted: 'zstd', (JSON|binary)", r"200 \(zstd\)", "200"),
     Known(ZSTD, "accepted: 'zstd, gzip', (JSON|binary)", r"200 \(zstd\)", r"200 \(gzip\)"),
+    Known(FOREIGN_PAGE, "accepted: Origin x", r"403 a page of another origin \(x\) .*", "200"),
     Known(CODING_CASE, "accepted: 'GZIP', (JSON|binary)", r"200 \(gzip\)", "200"),
     Known(GENERATE, "generate: an error before a response", f"500 {NOT_ONE}", f"400 {NOT_ONE}"),
     Known(

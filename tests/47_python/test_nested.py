@@ -77,6 +77,10 @@ def test_the_decoupled_way_to_other_models(nested: Nested, how: str) -> None:
     nested.same(lambda asker: asker.asked("bls", {**ADD, "how": how}))
 
 
+REFUSED = {  # before they run, and with which code; another case is an error of the model, or INTERNAL
+    "unknown model": 2, "unknown version": 2, "not loaded": 2, "missing input": 3, "wrong type": 3, "wrong shape": 3, "unknown output": 3,
+    "no inputs": 3, "empty model name": 2,
+}  # fmt: skip
 WRONG: dict[str, dict[str, Any]] = {
     "unknown model": {**ADD, "model": "nobody"},
     "unknown version": {**ADD, "model_version": 9},
@@ -96,7 +100,13 @@ WRONG: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("how", ["exec", "async", "decoupled"])
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_nested_requests(nested: Nested, case: str, how: str) -> None:
-    nested.same(lambda asker: asker.asked("bls", {**WRONG[case], "how": how}))
+    """The same texts; ours have the code besides (docs/user/python.md, "Where it differs from Triton's")."""
+    answers = nested.each(lambda asker: asker.asked("bls", {**WRONG[case], "how": how}))
+    for kind, answer in answers.items():
+        told = answer[0] if isinstance(answer, list) else answer
+        if "code" in told:
+            assert told.pop("code") == (REFUSED.get(case, 1) if kind == "nereid" else 1), kind
+    nested.both.agreed(answers)
 
 
 @pytest.mark.parametrize("how", ["exec", "async", "decoupled"])
@@ -139,13 +149,12 @@ def test_requests_nest(nested: Nested, protocol: str) -> None:
 def test_errors_come_up_through_the_levels(nested: Nested) -> None:
     """The text always; the code as test_the_code_of_a_nested_error says."""
 
-    def unavailable(code: str) -> dict[str, str]:
-        return {"status": f"StatusCode.{code}", "message": "it says error UNAVAILABLE"}
+    def told(code: str, message: str) -> dict[str, str]:
+        return {"status": f"StatusCode.{code}", "message": message}
 
-    nested.held(
-        lambda asker: asker.told("bls_plain", "bls_plain/fails_execute/error UNAVAILABLE"),
-        unavailable("UNAVAILABLE"), unavailable("INTERNAL"),
-    )  # fmt: skip
-    for ask in ("bls_plain/nobody/x", "fails_execute/raise"):
-        answer = nested.same(lambda asker, ask=ask: asker.told("bls_plain", ask))
-        assert "message" in answer
+    unknown = "Model nobody - Error when running inference: Failed for execute the inference request. Model 'nobody' is not ready."
+    for ask, code, message in (
+        ("fails_execute/error UNAVAILABLE", "UNAVAILABLE", "it says error UNAVAILABLE"), ("nobody/x", "NOT_FOUND", unknown),
+    ):  # fmt: skip
+        nested.held(lambda asker, ask=ask: asker.told("bls_plain", f"bls_plain/{ask}"), told(code, message), told("INTERNAL", message))
+    assert "message" in nested.same(lambda asker: asker.told("bls_plain", "fails_execute/raise"))

@@ -158,7 +158,7 @@ def test_another_user_reads_what_a_load_brought(repository: Repository, open_fol
         assert answer.status == 200, answer
         found = probe(server, "up")
         assert (found["uid"], found["gid"]) == (NOBODY, NOBODY - 1)
-        made = [path for path in open_folder.rglob("*") if path.is_relative_to(next(open_folder.glob("nereid-model*")))]
+        made = [path for path in open_folder.rglob("*") if path.is_relative_to(next(open_folder.glob("nereid-upload*")))]
         assert made
         for path in made:
             state = path.stat()

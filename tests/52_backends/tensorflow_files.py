@@ -168,22 +168,24 @@ def save_with_variable(folder: Path, value: float) -> None:
 READS = {"x": ("x:0", "FP32", [-1])}, {"y": ("y:0", "FP32", [-1]), "words": ("words:0", "BYTES", [])}
 
 
-def reads_file(folder: Path, content: bytes, old: bool) -> None:
-    """A SavedModel with a file of its own, which an operation reads into a variable when it is loaded. old: as TensorFlow 1 writes it."""
+def reads_file(folder: Path, content: bytes, old: bool, unknown: bytes = b"") -> None:
+    """A SavedModel with a file of its own, which an operation reads into a variable when it is loaded. old: as TensorFlow 1 writes it.
+    unknown: a field that comes before what says so."""
     graph = Graph()
     path = graph.constant("path", np.array(b"nowhere", object))
     variable = graph.add("kept", "VarHandleOp", dtype=kind("BYTES"), shape=shape([]), shared_name=text("kept"))
     graph.add("init", "AssignVariableOp", [variable, graph.add("read", "ReadFile", [path])], dtype=kind("BYTES"))
     graph.add("words", "ReadVariableOp", [variable], dtype=kind("BYTES"))
     graph.add("y", "Identity", [graph.input("x", "FP32", [-1])], T=FP32)
-    init = {"__saved_model_init_op": message(2, message(1, "__saved_model_init_op") + message(2, message(1, "init")))}
-    meta = meta_graph(graph, {"serving_default": signature(*READS)} | ({} if old else init))
+    init_name = "__saved_model_init_op"
+    init = message(2, message(1, init_name) + message(2, message(1, "init")))
+    meta = meta_graph(graph, {"serving_default": signature(*READS)}) + unknown
     of = asset("path:0", "words.txt")
     if old:
         collections = {"saved_model_assets": message(5, message(1, message(1, "type.googleapis.com/tensorflow.AssetFileDef") + message(2, of))), "legacy_init_op": message(1, message(1, "init"))}
         meta += b"".join(message(4, message(1, key) + message(2, value)) for key, value in collections.items())
     else:
-        meta += message(6, of)
+        meta += message(5, message(1, init_name) + message(2, init)) + message(6, of)
     saved = write_saved_model(folder / "1" / "model.savedmodel", meta)
     (saved / "assets").mkdir(exist_ok=True)
     (saved / "assets" / "words.txt").write_bytes(content)

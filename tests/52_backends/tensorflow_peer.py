@@ -2,15 +2,17 @@
 
     python tensorflow_peer.py LIBRARY
 
-Reads questions and writes answers, pickled and behind their length, until its input ends. A question is (graph, feeds, fetches, targets):
-a GraphDef, arrays by the name of an operation, names of operations whose first result is wanted, and names of operations to run. The
-answer is a list of arrays, or the text of an error.
+Reads questions and writes answers, pickled and behind their length, until its input ends. A question is (graph, feeds, fetches, targets,
+times): a GraphDef, arrays by the name of an operation, names of operations whose first result is wanted, names of operations to run, and
+0 or how often to repeat it. The answer is a list of arrays (of repetitions: what each took, in seconds and in seconds of a processor), or
+the text of an error.
 """
 
 import ctypes
 import pickle
 import struct
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -92,22 +94,45 @@ class TensorFlow:
         self.check()
         return session
 
-    def run(self, of: bytes | str, feeds: dict[str, np.ndarray], fetches: list[str], targets: list[str]) -> list[np.ndarray]:
+    def run(self, of: bytes | str, feeds: dict[str, np.ndarray], fetches: list[str], targets: list[str], times: int) -> list[np.ndarray]:
         graph = self.new("TF_NewGraph")
         session = self.open(of, graph)
+        try:
+            return self.run_in(graph, session, feeds, fetches, targets, times)
+        finally:
+            ended = self.new("TF_NewStatus")
+            self.library.TF_DeleteSession(session, ended)
+            self.library.TF_DeleteGraph(graph)
+            self.library.TF_DeleteStatus(ended)
+
+    def run_in(
+        self, graph: ctypes.c_void_p, session: ctypes.c_void_p, feeds: dict[str, np.ndarray], fetches: list[str], targets: list[str], times: int
+    ) -> list[np.ndarray]:
         operations = {name: self.new("TF_GraphOperationByName", graph, name.split(":")[0].encode()) for name in [*feeds, *fetches, *targets]}
         missing = [name for name, operation in operations.items() if not operation]
         if missing:
             raise Failed(f"the graph has no {missing}")
         given = (ctypes.c_void_p * len(feeds))(*(self.tensor(array) for array in feeds.values()))
         made = (ctypes.c_void_p * len(fetches))()
-        self.library.TF_SessionRun(
-            session, None, (Output * len(feeds))(*(Output(operations[name].value, index_of(name)) for name in feeds)), given, len(feeds),
-            (Output * len(fetches))(*(Output(operations[name].value, index_of(name)) for name in fetches)), made, len(fetches),
-            (ctypes.c_void_p * len(targets))(*(operations[name].value for name in targets)), len(targets), None, self.status,
-        )
-        self.check()
-        return [self.array(ctypes.c_void_p(tensor)) for tensor in made]
+        sources = (Output * len(feeds))(*(Output(operations[name].value, index_of(name)) for name in feeds))
+        wanted = (Output * len(fetches))(*(Output(operations[name].value, index_of(name)) for name in fetches))
+        along = (ctypes.c_void_p * len(targets))(*(operations[name].value for name in targets))
+
+        def once() -> None:
+            self.library.TF_SessionRun(
+                session, None, sources, given, len(feeds), wanted, made, len(fetches), along, len(targets), None, self.status
+            )
+            self.check()
+
+        once()
+        if not times:
+            return [self.array(ctypes.c_void_p(tensor)) for tensor in made]
+        began, used = time.monotonic(), time.process_time()
+        for _ in range(times):
+            for tensor in made:
+                self.library.TF_DeleteTensor(ctypes.c_void_p(tensor))
+            once()
+        return [np.array([time.monotonic() - began, time.process_time() - used]) / times]
 
 
 def main() -> None:

@@ -28,7 +28,11 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     for name in ("dense", "dense_too"):
         onnx_models.save(onnx_models.dense(), made.model(name, ACCELERATED + "max_batch_size: 16\n"))
     onnx_models.save(onnx_models.add_sub(), made.model("bare", ACCELERATED))
-    for name, value in (("one_thread", 'key: "num_of_threads" value: "1"'), ("unknown", 'key: "shade" value: "7"')):
+    for name, value in (
+        ("one_thread", 'key: "num_of_threads" value: "1"'),
+        ("bad_crowded", 'key: "num_of_threads" value: "1025"'),
+        ("bad_unknown", 'key: "shade" value: "7"'),
+    ):
         told = ACCELERATED.replace('"openvino"', f'"openvino" parameters {{ {value} }}')
         onnx_models.save(onnx_models.dense(), made.model(name, told + "max_batch_size: 16\n"))
     return made
@@ -36,7 +40,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 
 @pytest.fixture(scope="module", params=BOTH)
 def served(request: pytest.FixtureRequest, repository: Repository) -> Iterator[Server]:
-    names = sorted(path.name for path in repository.path.iterdir() if path.name != "unknown")
+    names = sorted(path.name for path in repository.path.iterdir() if not path.name.startswith("bad_"))
     with KINDS[request.param](repository.path, {"model-control-mode": "explicit", "load-model": names}) as server:
         yield server
 
@@ -64,10 +68,13 @@ def test_parameters_of_the_accelerator(served: Server, repository: Repository) -
     rows = np.ones((1, 16), np.float32)
     expected = ask(served, "grpc", "plain", {"x": rows})["logits"]
     np.testing.assert_allclose(ask(served, "grpc", "one_thread", {"x": rows})["logits"], expected, atol=1e-5)
-    status, error = load(served, "unknown")
+    status, error = load(served, "bad_unknown")
     assert status == 400
-    assert "Execution Accelerator 'openvino' does not start with these parameters, the log says why: " in error
-    assert "Invalid provider_option key: shade" in served.process.log()
+    assert "Execution Accelerator 'openvino' does not start with these parameters: " in error
+    assert "Invalid provider_option key: shade" in error
+    status, error = load(served, "bad_crowded")
+    assert status == 400
+    assert "Execution Accelerator 'openvino': num_of_threads: 1025 threads are asked for, at most 1024 are supported" in error
 
 
 @pytest.mark.parametrize("key", ["cache_dir", "load_config", "context"])

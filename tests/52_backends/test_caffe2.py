@@ -358,6 +358,19 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
         dense([operator("GivenTensorFill", [], ["y"], shape=[1 << 40], values=[1.0]), *DENSE]), DENSE_TENSORS,
         "shape has a negative dimension, or is larger than 2 GiB",
     ),
+    "bad_doubles": (
+        dense([operator("ConstantFill", [], ["y"], shape=[(1 << 31) - 1], dtype=13), *DENSE]), DENSE_TENSORS,
+        "operator 'ConstantFill' that computes 'y': shape has a negative dimension, or is larger than 2 GiB",
+    ),
+    "bad_empty": (b"", DENSE_TENSORS, "model.netdef' is no NetDef: it has neither operators nor external inputs"),
+    "bad_made_name": (
+        dense([operator("FC", ["x", "w", "b"], ["nereid:0"])], ("nereid:0",)), DENSE_TENSORS.replace("logits", "nereid:0"),
+        "tensor 'nereid:0': names that begin with 'nereid:' are those of the translation: give it another",
+    ),
+    "bad_utf8": (
+        dense([operator("FC", ["x", "w", "b"], ["h"]), operator("Tan\u00ff", ["h"], ["logits"])]).replace("\u00ff".encode(), b"h\xff"), DENSE_TENSORS,
+        "operator 'Tanh\\xff' that computes 'logits': operators of this type are not supported",
+    ),
     "bad_values": (
         dense([operator("GivenTensorFill", [], ["y"], shape=[3], values=[1.0]), *DENSE]), DENSE_TENSORS,
         "values has 1 elements for a shape of 3",

@@ -1,4 +1,4 @@
-"""The backend `onnxruntime`: which ONNX Runtime it runs on. What it does with models is in tests/40_e2e and tests/47_python."""
+"""The backend `onnxruntime`: which ONNX Runtime it runs on, which parameters it refuses. What it does with models is in tests/40_e2e and tests/47_python."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ from harness.repository import Repository
 from harness.servers import Nereid
 from models import onnx_models
 
-from clients import ask, load
+from clients import ask, load, parameters, tensor
 
 EXPLICIT: dict[str, str | list[str]] = {"model-control-mode": "explicit"}
 
@@ -71,6 +71,49 @@ def test_the_one_that_the_system_has(repository: Repository, tmp_path: Path) -> 
         answers_from(server, repository, library.name.removeprefix("libonnxruntime.so."), library)
 
 
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("enable-global-threadpool=maybe", "failed to convert 'maybe' to boolean"),
+        ("default-max-batch-size=two", "failed to convert 'two' to integral number"),
+        ("intra_op_thread_count=2000", "2000 threads are asked for, at most 1024 are supported"),
+        ("inter_op_thread_count=some", "failed to convert 'some' to integral number"),
+    ],
+)
+def test_a_setting_of_the_command_line_that_is_wrong_is_named(repository: Repository, setting: str, says: str) -> None:
+    with Nereid(repository.path, EXPLICIT | {"backend-config": f"onnxruntime,{setting}"}) as server:
+        status, error = load(server, "dense")
+    assert status == 400
+    assert f"backend 'onnxruntime', setting '{setting.split('=')[0]}': {says}" in error
+
+
+def test_a_model_that_is_wrong_is_told_what(tmp_path: Path) -> None:
+    """A parameter is named, and a batch dimension that nobody wrote is told as such."""
+    bad = {
+        **{
+            f"bad_{key}": (parameters({key: value}), f"model 'bad_{key}', parameter '{key}': {says}")
+            for key, value, says in (
+                ("intra_op_thread_count", "two", "failed to convert 'two' to integral number"),
+                ("inter_op_thread_count", "2000", "2000 threads are asked for"),
+                ("execution_mode", "fast", "failed to convert 'fast' to integral number"),
+                ("enable_mem_arena", "maybe", "failed to convert 'maybe' to boolean"),
+                ("enable_mem_pattern", "maybe", "failed to convert 'maybe' to boolean"),
+            )
+        },
+        "filled_in": (tensor("input", "x", "FP32", [-1, 16]), "max_batch_size was not given and has been filled in"),
+        "given": ("max_batch_size: 4\n" + tensor("input", "x", "FP32", [-1, 16]), "an initial batch dimension because max_batch_size > 0"),
+    }
+    made = Repository(tmp_path / "models")
+    for name, (text, _says) in bad.items():
+        onnx_models.save(onnx_models.dense(), made.model(name, 'backend: "onnxruntime"\n' + text))
+    with Nereid(made.path, EXPLICIT) as server:
+        for name, (_text, says) in bad.items():
+            status, error = load(server, name)
+            assert status == 400
+            assert says in error
+            assert ("leave the batch dimension out of dims" in error) == (name == "filled_in")
+
+
 def test_none_at_all(repository: Repository, tmp_path: Path) -> None:
     """The error names where it was looked for; one that was named is not replaced by another."""
     for options, said in (
@@ -81,3 +124,33 @@ def test_none_at_all(repository: Repository, tmp_path: Path) -> None:
             status, error = load(server, "dense")
         assert status == 400
         assert "ONNX Runtime cannot be loaded: " in error and said in error, error
+
+
+@pytest.mark.parametrize("key", ["session.collect_node_memory_stats_to_file", "session.node_partition_config_file"])
+def test_parameters_that_lead_elsewhere(tmp_path: Path, key: str) -> None:
+    """Who may load a model does not overwrite files of the server."""
+    (tmp_path / "kept").write_text("kept")
+    made = Repository(tmp_path / "models")
+    config = 'backend: "onnxruntime"\nmax_batch_size: 16\n' + parameters({key: str(tmp_path / "kept")})
+    onnx_models.save(onnx_models.dense(), made.model("elsewhere", config))
+    with Nereid(made.path, EXPLICIT) as server:
+        status, error = load(server, "elsewhere")
+    assert (tmp_path / "kept").read_text() == "kept"
+    assert status == 400 and f"the parameter '{key}' leads out of the model's directory" in error, error
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("", "the name of the model's output 'logi\\xff\\xfe' is not UTF-8: give it another"),
+        ('output { name: "logits" data_type: TYPE_FP32 dims: [8] }\n', "allowed outputs are: logi\\xff\\xfe"),
+    ],
+)
+def test_a_name_that_is_not_utf8(tmp_path: Path, output: str, said: str) -> None:
+    """The error says so, and is JSON."""
+    made = Repository(tmp_path / "models")
+    file = onnx_models.save(onnx_models.dense(), made.model("named", 'backend: "onnxruntime"\nmax_batch_size: 16\n' + output))
+    file.write_bytes(file.read_bytes().replace(b"logits", b"logi\xff\xfe"))
+    with Nereid(made.path, EXPLICIT) as server:
+        status, error = load(server, "named")
+    assert status == 400 and said in error, error

@@ -1,6 +1,7 @@
 """The backend `openvino`, in this server and, as the same file, in the reference: IR and ONNX files, every data type, batches, shapes,
 parameters, what does not load. What is right is what OpenVINO says when it is called directly from Python."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 from harness import arrays, rawgrpc
 from harness.repository import Repository
-from harness.servers import KINDS, Server
+from harness.servers import KINDS, Nereid, Server
 from models import onnx_models
 from tritonclient.grpc import service_pb2 as pb
 
@@ -29,7 +30,9 @@ SETTINGS = {
     "streams": {"NUM_STREAMS": "auto", "PERFORMANCE_HINT": "LATENCY"},
     "device": {"TARGET_DEVICE": "HETERO:CPU"},
 }
+BATCH = OPENVINO + "max_batch_size: 4\n"
 DENSE = tensor("input", "x", "FP32", [16]) + tensor("output", "logits", "FP32", [8])
+OPTIONAL = tensor("input", "x", "FP32", [-1, 16], "optional: true")
 LAYOUTS = {"layout_batch": ("NC", "N..."), "layout_half": ("NC", None), "layout_last": ("CN", "NC"), "layout_none": ("HW", "HW")}
 FIXED = {"SKIP_OV_DYNAMIC_BATCHSIZE": "YES"}
 
@@ -40,11 +43,12 @@ def write_models(made: Repository) -> None:
     dense = onnx_models.dense()
     for name, more in {
         "dense": DYNAMIC, "dense_many": "instance_group { count: 2 kind: KIND_CPU }\n", "fixed": parameters(FIXED),
-        "padded": parameters({**FIXED, "ENABLE_BATCH_PADDING": "YES"}),
+        "padded": parameters({**FIXED, "ENABLE_BATCH_PADDING": "true"}),
         **{f"with_{name}": parameters(values) for name, values in SETTINGS.items()},
     }.items():
         openvino_oracle.save_ir(dense, made.model(name, f"{OPENVINO}max_batch_size: 16\n{more}"))
     openvino_oracle.save_ir(dense, made.model("bare", None))
+    openvino_oracle.save_ir(dense, made.model("optional_input", OPENVINO + OPTIONAL + tensor("output", "logits", "FP32", [-1, 8])))
     openvino_oracle.save_ir(onnx_models.add_sub(), made.model("add_sub", None))
     for name, layouts in LAYOUTS.items():
         openvino_oracle.save_ir(onnx_models.add_sub(), made.model(name, None), *layouts)
@@ -79,11 +83,17 @@ def _short_weights(folder: Path) -> None:
     (folder / "1" / "model.bin").write_bytes(b"short")
 
 
+def _pipe(folder: Path) -> None:
+    (folder / "1" / "model.bin").unlink()
+    os.mkfifo(folder / "1" / "model.bin")
+
+
 # What does not load: its configuration, what happens to its files, what the error says.
 BAD: dict[str, tuple[str, Any, str]] = {
     "bad_absent": (OPENVINO + DENSE, _no_file, "/1/model.xml' for model 'bad_absent'"),
     "bad_xml": (OPENVINO, _half_the_xml, "openvino error in reading model : "),
     "bad_weights": (OPENVINO, _short_weights, "openvino error in reading model : "),
+    "bad_pipe": (OPENVINO, _pipe, "/1/model.bin' of model 'bad_pipe' is not a regular file"),
     "bad_name": (
         OPENVINO + "max_batch_size: 4\n" + DENSE.replace('"x"', '"z"'), None,
         "unexpected inference input 'z', allowed inputs are: x",
@@ -128,8 +138,43 @@ BAD: dict[str, tuple[str, Any, str]] = {
     ),
     "bad_device": (OPENVINO + parameters({"TARGET_DEVICE": "TOASTER"}), None, "openvino error in loading model : "),
     "bad_extension": (
-        OPENVINO + parameters({"CPU_EXTENSION_PATH": "/usr/lib/libm.so"}), None,
-        "the library '/usr/lib/libm.so' of CPU_EXTENSION_PATH has to lie in the model's directory",
+        OPENVINO + parameters({"CPU_EXTENSION_PATH": "/bin/sh"}), None,
+        "the library '/bin/sh' of CPU_EXTENSION_PATH has to lie in the model's directory",
+    ),
+    "bad_extension_absent": (
+        OPENVINO + parameters({"CPU_EXTENSION_PATH": "1/none.so"}), None,
+        "/bad_extension_absent/1/none.so' of CPU_EXTENSION_PATH cannot be opened: No such file or directory",
+    ),
+    "bad_extension_elsewhere": (
+        OPENVINO + parameters({"CPU_EXTENSION_PATH": "../dense/1/model.bin"}), None,
+        "the library '../dense/1/model.bin' of CPU_EXTENSION_PATH has to lie in the model's directory",
+    ),
+    "bad_extension_inside": (
+        OPENVINO + parameters({"CPU_EXTENSION_PATH": "1/model.bin"}), None, "openvino error in loading custom CPU extensions : ",
+    ),
+    "bad_switch": (
+        OPENVINO + parameters({"SKIP_OV_DYNAMIC_BATCHSIZE": "maybe"}), None,
+        "expected the parameter 'SKIP_OV_DYNAMIC_BATCHSIZE' to be YES or NO, got maybe",
+    ),
+    "bad_ragged": (
+        BATCH + DENSE.replace("dims: [16]", "dims: [16] allow_ragged_batch: true"), None,
+        "unable to load model 'bad_ragged', input 'x': the backend 'openvino' does not support allow_ragged_batch",
+    ),
+    "bad_batch_input": (
+        BATCH + DENSE + 'batch_input { kind: BATCH_ELEMENT_COUNT target_name: "n" data_type: TYPE_FP32 source_input: "x" }\n', None,
+        "unable to load model 'bad_batch_input': the backend 'openvino' does not support batch_input",
+    ),
+    "bad_batch_output": (
+        BATCH + DENSE + 'batch_output { kind: BATCH_SCATTER_WITH_INPUT_SHAPE target_name: "logits" source_input: "x" }\n', None,
+        "unable to load model 'bad_batch_output': the backend 'openvino' does not support batch_output",
+    ),
+    "bad_controls": (
+        BATCH + DENSE + 'sequence_batching { control_input { name: "start" control { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } } }\n', None,
+        "unable to load model 'bad_controls': the backend 'openvino' does not support control_input",
+    ),
+    "bad_states": (
+        BATCH + DENSE + 'sequence_batching { state { input_name: "a" output_name: "b" data_type: TYPE_FP32 dims: [ 1 ] } }\n', None,
+        "unable to load model 'bad_states': the backend 'openvino' does not support state",
     ),
 }
 
@@ -202,6 +247,10 @@ def test_the_runtime_converts_between_types(served: Server, repository: Reposito
 @pytest.mark.parametrize("model", ["dense_many", *(f"with_{name}" for name in SETTINGS)])
 def test_batches_of_every_size(served: Server, repository: Repository, protocol: str, model: str) -> None:
     batches.are_right_in_every_size(served, protocol, model, "logits", lambda rows: dense_answers(repository, rows))
+
+
+def test_an_optional_input(served: Server, repository: Repository) -> None:
+    batches.need_an_optional_input(served, "openvino", "optional_input", "logits", lambda rows: dense_answers(repository, rows))
 
 
 @pytest.mark.parametrize("model", ["dense", "dense_many"])
@@ -333,6 +382,23 @@ def test_refuses_and_says_why(served: Server, name: str) -> None:
     status, error = load(served, name)
     assert status == 400
     assert BAD[name][2] in error
+
+
+def test_a_batch_dimension_that_is_listed_beside_one_that_is_filled_in(served: Server, repository: Repository) -> None:
+    folder = repository.model("bad_filled_in", OPENVINO + tensor("output", "logits", "FP32", [-1, 8]))
+    openvino_oracle.save_ir(onnx_models.dense(), folder, "NC", "NC")
+    status, error = load(served, "bad_filled_in")
+    assert status == 400
+    assert "an initial batch dimension because max_batch_size was not given and has been filled in" in error
+    assert "leave the batch dimension out of dims, or list inputs and outputs both" in error
+
+
+def test_a_setting_of_the_command_line_that_is_wrong_is_named(repository: Repository) -> None:
+    options = {"model-control-mode": "explicit", "backend-config": "openvino,default-max-batch-size=two"}
+    with Nereid(repository.path, options) as server:
+        status, error = load(server, "dense")
+    assert status == 400
+    assert "backend 'openvino', setting 'default-max-batch-size': failed to convert 'two' to integral number" in error
 
 
 def test_a_gpu_instance_is_refused(served: Server, repository: Repository) -> None:

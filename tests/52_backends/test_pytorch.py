@@ -23,6 +23,7 @@ from clients import PROTOCOLS, ask, at_once, config, load, loads_and_unloads, pa
 PYTORCH = 'backend: "pytorch"\n'
 PLATFORM = 'platform: "pytorch_libtorch"\n'
 DYNAMIC = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 500000 }\n"
+WHOLE = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 600000000 }\n"  # 8 rows, or none
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 NUMBERS = ["BOOL", "UINT8", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64"]
 TWO = "instance_group { count: 2 kind: KIND_CPU }\n"
@@ -40,6 +41,7 @@ def one(name_in: str, type_in: str, dims_in: list[int], name_out: str, type_out:
 
 
 DENSE = one("x", "FP32", [16], "logits__0", "FP32", [8])
+OPTIONAL = tensor("input", "x", "FP32", [-1, 16], "optional: true")
 PAIR = tensor("input", "a", "FP32", [-1, 4]) + tensor("input", "b", "FP32", [-1, 4])
 PAIR_OUT = tensor("output", "sum__0", "FP32", [-1, 4]) + tensor("output", "difference__1", "FP32", [-1, 4])
 KEYS_OUT = tensor("output", "sum", "FP32", [-1, 4]) + tensor("output", "difference", "FP32", [-1, 4])
@@ -74,6 +76,7 @@ IN_PLACE_FIRST = (
 MODELS: dict[str, tuple[str, str]] = {
     "dense": ("Dense", PYTORCH + "max_batch_size: 16\n" + DENSE + DYNAMIC),
     "dense_many": ("Dense", PLATFORM + "max_batch_size: 16\n" + DENSE + TWO),
+    "optional_input": ("Dense", PYTORCH + OPTIONAL + tensor("output", "logits__0", "FP32", [-1, 8])),
     "by_index": ("Dense", PLATFORM + "max_batch_size: 16\n" + DENSE.replace('"x"', '"INPUT__0"')),
     "reshaped": (
         "Dense", PYTORCH + "max_batch_size: 4\n" + tensor("input", "x", "FP32", [4, 4], "reshape: { shape: [ 16 ] }")
@@ -102,6 +105,9 @@ MODELS: dict[str, tuple[str, str]] = {
         "Lengths", PYTORCH + "max_batch_size: 8\n" + BATCHED_WORDS.replace("loud__0", "twice__0") + tensor("input", "x__1", "INT64", [2])
         + tensor("output", "lengths__1", "INT64", [2]),
     ),
+    "scaled": (
+        "Scaled", PYTORCH + "max_batch_size: 8\n" + one("x", "FP32", [2], "y__0", "FP32", [2]) + tensor("input", "factor", "INT64", [1]) + WHOLE,
+    ),
     "lose_one": ("LoseOne", PYTORCH + "max_batch_size: 8\n" + BATCHED_WORDS),
     "non_zero": ("NonZero", PYTORCH + one("x", "INT32", [-1], "where__0", "INT64", [-1, 1])),
     "in_place": ("InPlace", PYTORCH + one("x", "FP32", [-1, 4], "y__0", "FP32", [-1, 4])),
@@ -113,6 +119,10 @@ MODELS: dict[str, tuple[str, str]] = {
     "nothing": ("Nothing", PYTORCH + one("x", "FP32", [-1], "y__0", "FP32", [-1])),
     "complex": ("Complex", PYTORCH + one("x", "FP32", [-1], "y__0", "FP32", [-1])),
     "no_outputs_complex": ("Complex", PYTORCH + tensor("input", "x", "FP32", [-1])),
+    "endless": ("Endless", PYTORCH + one("x", "FP32", [-1], "y__0", "FP32", [-1])),
+    "endless_keys": ("EndlessKeys", PYTORCH + one("x", "FP32", [-1], "y__0", "FP32", [-1])),
+    "doubled": ("Doubled", PYTORCH + one("x", "FP32", [-1], "y__0", "FP32", [-1])),
+    "no_outputs_twice": ("Twice", PYTORCH + tensor("input", "x", "FP32", [-1])),
     "half": ("Half", PYTORCH + "max_batch_size: 8\n" + one("x", "FP32", [2], "y__0", "FP32", [2])),
     "refuses": ("Refuses", PYTORCH + one("x", "FP32", [-1], "y__0", "FP32", [-1])),
     "wrong_type": ("Same", PYTORCH + one("x", "FP32", [-1], "y__0", "INT64", [-1])),
@@ -215,7 +225,11 @@ BAD: dict[str, tuple[str, Callable[[Path], None] | None, str]] = {
     ),
     "bad_part": (
         BATCH + DENSE.replace("dims: [16]", "dims: [16] allow_ragged_batch: true"), None,
-        "the backend 'pytorch' does not support allow_ragged_batch",
+        "unable to load model 'bad_part', input 'x': the backend 'pytorch' does not support allow_ragged_batch",
+    ),
+    "bad_computed": (
+        BATCH + DENSE + 'batch_input { kind: BATCH_ELEMENT_COUNT target_name: "n" data_type: TYPE_FP32 source_input: "x" }\n', None,
+        "unable to load model 'bad_computed': the backend 'pytorch' does not support batch_input",
     ),
 }
 
@@ -235,7 +249,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 
 @pytest.fixture(scope="module", params=BOTH)
 def served(request: pytest.FixtureRequest, repository: Repository) -> Iterator[Server]:
-    names = sorted(path.name for path in repository.path.iterdir() if not path.name.startswith("bad_"))
+    names = sorted(path.name for path in repository.path.iterdir() if not path.name.startswith(("bad_", "endless", "doubled")))
     if request.param == "reference":  # which wants outputs in every configuration
         names = [name for name in names if not name.startswith("no_outputs")]
     with KINDS[request.param](repository.path, {"model-control-mode": "explicit", "load-model": names}) as server:
@@ -412,9 +426,33 @@ def test_batches_of_every_size(served: Server, repository: Repository, protocol:
     batches.are_right_in_every_size(served, protocol, model, "logits__0", lambda rows: dense_answers(repository, rows))
 
 
+def test_an_optional_input(served: Server, repository: Repository) -> None:
+    batches.need_an_optional_input(served, "pytorch", "optional_input", "logits__0", lambda rows: dense_answers(repository, rows))
+
+
 @pytest.mark.parametrize("model", ["dense", "dense_many"])
 def test_each_request_gets_its_rows(served: Server, repository: Repository, model: str) -> None:
     batches.give_each_request_its_rows(served, model, "logits__0", lambda rows: dense_answers(repository, rows), model == "dense")
+
+
+def test_a_number_is_of_its_own_request(served: Server) -> None:
+    """Requests that came together with other numbers; one of them has two."""
+    factors = [[3], [5], [3], [7], [5], [3], [2, 4]]
+    before = statistics(served, "scaled")["execution_count"]
+
+    def one_client(index: int) -> None:
+        rows = np.full((len(factors[index]), 2), index, np.float32)
+        factor = np.array(factors[index]).reshape(-1, 1)
+        if len(factors[index]) == 1:
+            assert ask(served, "grpc", "scaled", {"x": rows, "factor": factor})["y__0"].tolist() == (rows * factor).tolist()
+            return
+        with pytest.raises(grpcclient.InferenceServerException, match="input 'factor' is one value in the model"):
+            ask(served, "grpc", "scaled", {"x": rows, "factor": factor})
+
+    at_once(len(factors), one_client)
+    assert statistics(served, "scaled")["execution_count"] == before + 3
+    rows = np.ones((8, 2), np.float32)
+    assert ask(served, "grpc", "scaled", {"x": rows, "factor": np.full((8, 1), 9)})["y__0"].tolist() == (9 * rows).tolist()
 
 
 @PROTOCOLS
@@ -480,6 +518,15 @@ def test_a_run_that_fails_says_why(served: Server, model: str, inputs: dict[str,
     assert error in refused.value.message()
     if model == "refuses":
         assert ask(served, "grpc", model, {"x": np.ones(2, np.float32)})["y__0"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("model", ["endless", "endless_keys", "doubled"])
+def test_a_result_without_end_is_refused(repository: Repository, model: str) -> None:
+    with Nereid(repository.path, {"model-control-mode": "explicit", "load-model": model}) as server:
+        for _ in range(2):
+            with pytest.raises(InferenceServerException) as refused:
+                ask(server, "http", model, {"x": np.ones(2, np.float32)})
+            assert "the model's result is nested more than 64 deep, or has more than 65536 values" in refused.value.message()
 
 
 # Memory that is lent
@@ -596,7 +643,7 @@ def test_two_inputs_of_one_argument_are_refused(served: Server) -> None:
 def test_outputs_may_be_left_out(repository: Repository, protocol: str) -> None:
     """MC-41: then all there is comes back, with the type that it has."""
     texts, x = ["a", "bbb"], np.array([[1, 2], [3, 4]])
-    names = {"model-control-mode": "explicit", "load-model": ["no_outputs", "no_outputs_keyed", "no_outputs_complex"]}
+    names = {"model-control-mode": "explicit", "load-model": ["no_outputs", "no_outputs_keyed", "no_outputs_complex", "no_outputs_twice"]}
     with Nereid(repository.path, names) as server:
         found = ask(server, protocol, "no_outputs", {"words": words(*texts).reshape(2, 1), "x": x})
         twice, lengths = torch_oracle.answer(file_of(repository, "no_outputs"), texts, x)
@@ -607,6 +654,9 @@ def test_outputs_may_be_left_out(repository: Repository, protocol: str) -> None:
         with pytest.raises(InferenceServerException) as refused:
             ask(server, protocol, "no_outputs_complex", {"x": np.ones(2, np.float32)})
         assert refused.value.message() == "output 'OUTPUT__0' is a tensor of a type that the protocol does not have"
+        with pytest.raises(InferenceServerException) as refused:
+            ask(server, protocol, "no_outputs_twice", {"x": np.ones(2, np.float32)})
+        assert "the model gives back two results named 'y': name the outputs in the configuration" in refused.value.message()
 
 
 def test_a_file_alone_does_not_say_enough(served: Server, repository: Repository) -> None:
@@ -614,7 +664,7 @@ def test_a_file_alone_does_not_say_enough(served: Server, repository: Repository
     torch_oracle.save("Dense", repository.model("bad_bare", None))
     status, error = load(served, "bad_bare")
     assert status == 400
-    assert "bad_bare" in error and "input" in error
+    assert "'bad_bare': its file does not say which data types and shapes inputs have, so config.pbtxt has to list them: x" in error
 
 
 # Life

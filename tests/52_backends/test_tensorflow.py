@@ -2,6 +2,7 @@
 shapes, signatures, sessions, what does not load. What is right is what NumPy computes, or TensorFlow when it is called directly."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import tritonclient.grpc as grpcclient
 from harness import arrays, rawgrpc, rawhttp
 from harness.arrays import TYPES
 from harness.repository import Repository, config_type
-from harness.servers import KINDS, Server
+from harness.servers import KINDS, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
 
 import batches
@@ -24,6 +25,7 @@ GRAPH, SAVED = 'platform: "tensorflow_graphdef"\n', 'platform: "tensorflow_saved
 DYNAMIC = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 500000 }\n"
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 DENSE = tensor("input", "x", "FP32", [16]) + tensor("output", "logits", "FP32", [8])
+OPTIONAL = tensor("input", "x", "FP32", [-1, 16], "optional: true")
 X_AND_Y = tensor("input", "x", "FP32", [-1]) + tensor("output", "y", "FP32", [-1])
 COUNTER = tensor("input", "x", "FP32", [1]) + tensor("output", "y", "FP32", [1])
 INIT = parameters({"TF_INIT_OPS_FILE": "init_ops.json"})
@@ -72,6 +74,7 @@ def write_dense(made: Repository) -> None:
     graph = files.dense_graph()
     rows = f"max_batch_size: 16\n{DENSE}"
     files.save_graph(graph, made.model("dense", GRAPH + rows + DYNAMIC))
+    files.save_graph(graph, made.model("optional_input", GRAPH + OPTIONAL + tensor("output", "logits", "FP32", [-1, 8])))
     files.save_graph(graph, made.model("dense_many", GRAPH + rows + TWO))
     named = f'backend: "tensorflow"\ndefault_model_filename: "model.graphdef"\n{rows}'
     files.save_graph(graph, made.model("dense_backend", named))
@@ -181,6 +184,16 @@ def _init_ops(content: str) -> Callable[[Path], None]:
     return lambda folder: (folder / "init_ops.json").write_text(content) and None
 
 
+def _climbs(folder: Path) -> None:
+    """From the version's directory the name leads to the folder that holds the repository."""
+    (folder.parent.parent / "outside.json").write_text('{"init_ops": ["logits"]}')
+
+
+def _directory(folder: Path) -> None:
+    _no_file(folder)
+    (folder / "1" / "model.graphdef").mkdir()
+
+
 def _library(folder: Path) -> None:
     (folder / "ops.so").write_bytes(b"no library")
 
@@ -192,6 +205,7 @@ TENSORRT = 'gpu_execution_accelerator { name: "tensorrt" %s }'
 # What does not load: its configuration, what happens to its files, what the error says.
 BAD: dict[str, tuple[str, Any, str]] = {
     "bad_absent": (GRAPH + ROWS + DENSE, _no_file, "model.graphdef"),
+    "bad_directory": (GRAPH + ROWS + DENSE, _directory, "model.graphdef' of model 'bad_directory' is not a regular file"),
     "bad_noise": (GRAPH + ROWS + DENSE, _content(b"\xff" * 100), "tensorflow error in loading model 'bad_noise': "),
     "bad_empty": (GRAPH + ROWS + DENSE, _content(b""), "model 'bad_empty' has an empty network"),
     "bad_half": (GRAPH + ROWS + DENSE, _half, "tensorflow error in loading model 'bad_half': "),
@@ -256,8 +270,23 @@ BAD: dict[str, tuple[str, Any, str]] = {
         GRAPH + ROWS + DENSE + parameters({"TF_NUM_INTRA_THREADS": "1025"}), None,
         "model 'bad_many_threads', parameter 'TF_NUM_INTRA_THREADS': 1025 threads are asked for, at most 1024 are supported",
     ),
-    "bad_own": (SAVED + ROWS + DENSE + parameters({"TF_USE_PER_SESSION_THREADS": "2"}), None, "failed to convert '2' to boolean"),
+    "bad_own": (
+        SAVED + ROWS + DENSE + parameters({"TF_USE_PER_SESSION_THREADS": "2"}), None,
+        "model 'bad_own', parameter 'TF_USE_PER_SESSION_THREADS': failed to convert '2' to boolean",
+    ),
     "bad_init_absent": (GRAPH + ROWS + DENSE + INIT, None, "TF_INIT_OPS_FILE '"),
+    "bad_init_pipe": (
+        GRAPH + ROWS + DENSE + INIT, lambda folder: os.mkfifo(folder / "init_ops.json"),
+        "bad_init_pipe/init_ops.json' of model 'bad_init_pipe' is not a regular file",
+    ),
+    "bad_init_directory": (
+        GRAPH + ROWS + DENSE + parameters({"TF_INIT_OPS_FILE": "."}), None,
+        "unable to load model 'bad_init_directory', TF_INIT_OPS_FILE '.': '",
+    ),
+    "bad_init_climbs": (
+        GRAPH + ROWS + DENSE + parameters({"TF_INIT_OPS_FILE": "../../../outside.json"}), _climbs,
+        "unable to load model 'bad_init_climbs', TF_INIT_OPS_FILE '../../../outside.json': it must stay inside the model's directory",
+    ),
     "bad_init_list": (GRAPH + ROWS + DENSE + INIT, _init_ops("{}"), "expected a list 'init_ops' in it"),
     "bad_init": (
         GRAPH + ROWS + DENSE + INIT, _init_ops('{"init_ops": ["begin"]}'),
@@ -390,6 +419,10 @@ def test_batches_of_every_size(served: Server, protocol: str, model: str) -> Non
     batches.are_right_in_every_size(served, protocol, model, "logits", files.dense_answers)
 
 
+def test_an_optional_input(served: Server) -> None:
+    batches.need_an_optional_input(served, "tensorflow", "optional_input", "logits", files.dense_answers)
+
+
 @pytest.mark.parametrize("model", ["dense", "dense_many", "saved_dense"])
 def test_each_request_gets_its_rows(served: Server, model: str) -> None:
     batches.give_each_request_its_rows(served, model, "logits", files.dense_answers, model != "dense_many")
@@ -518,6 +551,15 @@ def test_files_for_gpus_are_not_used(served: Server, repository: Repository) -> 
         assert "for_turing: settings without effect here: cc_model_filenames" in served.process.log()
 
 
+def test_what_has_no_effect_is_logged_once(served: Server, repository: Repository) -> None:
+    """The configuration of a SavedModel is read again once the file has filled it in."""
+    folder = repository.model("mixed_precision", SAVED + accelerated('gpu_execution_accelerator { name: "auto_mixed_precision" }'))
+    files.save(files.dense_graph(), folder, *files.DENSE)
+    assert load(served, "mixed_precision") == (200, "")
+    if served.kind == "nereid":
+        assert served.process.log().count("model 'mixed_precision': GPU Execution Accelerator will be ignored for model instance on CPU") == 1
+
+
 def test_variables_of_a_saved_model(served: Server) -> None:
     """MR-45: they come out of its files; what has no dimension but the batch has one element in a configuration."""
     assert ask(served, "grpc", "variable", {"x": np.array([[2], [4]], np.float32)})["y"].tolist() == [[5], [10]]
@@ -572,6 +614,38 @@ def test_refuses_and_says_why(served: Server, name: str) -> None:
     assert BAD[name][2] in error
 
 
+@pytest.mark.parametrize("before", range(4))
+def test_names_that_are_listed_are_cut_between_characters(served: Server, repository: Repository, before: int) -> None:
+    """Anything else would be no UTF-8, and neither HTTP nor gRPC could list the repository any more."""
+    name = "e" * before + "\U0001d11e" * 400
+    folder = repository.model(f"bad_long_{before}", SAVED + 'input { name: "z" data_type: TYPE_FP32 dims: [ 1 ] }\n')
+    files.save(files.same("FP32", [-1]), folder, {name: ("x:0", "FP32", [-1])}, {"y": ("y:0", "FP32", [-1])})
+    status, error = load(served, folder.name)
+    assert status == 400
+    assert f"unexpected inference input 'z', allowed inputs are: {name[:100]}" in error
+    assert folder.name in [each["name"] for each in rawhttp.post(served.http, "/v2/repository/index", b"{}").json()]
+    with grpcclient.InferenceServerClient(served.grpc) as client:
+        assert folder.name in [each.name for each in client.get_model_repository_index().models]
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("allow-soft-placement=maybe", "failed to convert 'maybe' to boolean"),
+        ("default-max-batch-size=x", "failed to convert 'x' to integral number"),
+        ("gpu-memory-fraction=half", "expected a finite number from 0 on, got 'half'"),
+        ("gpu-memory-fraction=inf", "expected a finite number from 0 on, got 'inf'"),
+        ("gpu-memory-fraction=1e999", "expected a finite number from 0 on, got '1e999'"),
+        ("gpu-memory-fraction=-1", "expected a finite number from 0 on, got '-1'"),
+    ],
+)
+def test_a_setting_of_the_command_line_that_is_wrong_is_named(repository: Repository, setting: str, says: str) -> None:
+    with Nereid(repository.path, {"model-control-mode": "explicit", "backend-config": f"tensorflow,{setting}"}) as server:
+        status, error = load(server, "dense")
+        assert status == 400
+        assert f"setting '{setting.split('=')[0]}': {says}" in error
+
+
 def test_an_error_of_a_run_is_the_request_s(served: Server) -> None:
     with pytest.raises(grpcclient.InferenceServerException) as refused:
         ask(served, "grpc", "in_function", {"x": np.zeros((2,), np.int32)})
@@ -584,7 +658,7 @@ def test_an_error_of_a_run_is_the_request_s(served: Server) -> None:
 
 def test_a_shape_that_no_batch_input_can_tell_of(served: Server) -> None:
     """An empty tensor may have any other dimension: as many rows as there are cannot be written down."""
-    request = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1 << 61, 0, 0], "data": []}]}
+    request = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1 << 60, 0, 0], "data": []}]}
     answer = rawhttp.post(served.http, "/v2/models/shapes/infer", json.dumps(request).encode())
     assert answer.status == 400
     assert "the shape of input 'x' is too large" in answer.json()["error"]
@@ -597,3 +671,39 @@ def test_a_shape_that_no_batch_input_can_tell_of(served: Server) -> None:
 @pytest.mark.parametrize("model", ["dense_many", "saved_many"])
 def test_loading_and_unloading_leaves_nothing(repository: Repository, model: str) -> None:
     loads_and_unloads(repository.path, model, {"x": np.ones((2, 16), np.float32)})
+
+
+@pytest.mark.parametrize("datatype", ["UINT8", "BOOL", "STRING", "FP32"])
+def test_shapes_that_are_too_large_together(tmp_path: Path, datatype: str) -> None:
+    """Without elements each is possible, and the batch of them is not: TensorFlow ends the process of whoever asks it."""
+    repository = Repository(tmp_path / "models")
+    of = "".join(tensor(way, name, datatype, [-1, -1]) for way, name in (("input", "x"), ("output", "y")))
+    queue = "dynamic_batching { preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 10000000 }\n"
+    files.save_graph(files.same("BYTES" if datatype == "STRING" else datatype, [-1, -1, -1]), repository.model("x", GRAPH + "max_batch_size: 4\n" + of + queue))
+    shape = [1, 1 << (59 if datatype == "FP32" else 61), 0]
+    said: list[rawhttp.Answer] = []
+    with Nereid(repository.path) as server:
+        asked = {"inputs": [{"name": "x", "datatype": "BYTES" if datatype == "STRING" else datatype, "shape": shape, "data": []}]}
+        at_once(4, lambda _: said.append(rawhttp.post(server.http, "/v2/models/x/infer", asked)))
+        assert [each.status for each in said] == [400] * 4, said[0].body
+        assert {each.json()["error"] for each in said} == {"input 'x' has an impossible shape"}
+        assert rawhttp.get(server.http, "/v2/health/live").status == 200
+
+
+def test_a_computed_input_that_its_file_calls_a_reference(tmp_path: Path) -> None:
+    """A type that no tensor can be made of."""
+    repository = Repository(tmp_path / "models")
+    graph, fp32 = files.Graph(), files.FP32
+    graph.add("y", "AddV2", [graph.input("x", "FP32", [-1]), graph.input("n", "FP32", [-1])], T=fp32)
+    text = "max_batch_size: 4\n" + tensor("input", "x", "FP32", [-1], "allow_ragged_batch: true") + tensor("output", "y", "FP32", [-1])
+    text += 'batch_input { kind: BATCH_ELEMENT_COUNT target_name: "n" data_type: TYPE_FP32 source_input: "x" }\n'
+    text += 'batch_output { target_name: "y" kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "x" }\n'
+    folder = repository.model("x", SAVED + text)
+    files.save(graph, folder, {"x": ("x:0", "FP32", [-1]), "n": ("n:0", "FP32", [-1])}, {"y": ("y:0", "FP32", [-1])})
+    file = folder / "1" / "model.savedmodel" / "saved_model.pb"
+    content = file.read_bytes()
+    told, lie = (files.message(1, "n:0") + b"\x10" + bytes([number]) for number in (1, 101))  # the signature's DT_FLOAT, and DT_FLOAT_REF
+    assert content.count(told) == 1
+    file.write_bytes(content.replace(told, lie))
+    with Nereid(repository.path) as server:
+        assert ask(server, "grpc", "x", {"x": np.array([[2]], np.float32)})["y"].tolist() == [[3]]

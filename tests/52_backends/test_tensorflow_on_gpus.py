@@ -21,6 +21,8 @@ DENSE = "max_batch_size: 16\n" + tensor("input", "x", "FP32", [16]) + tensor("ou
 COUNTER = tensor("input", "x", "FP32", [1]) + tensor("output", "y", "FP32", [1]) + parameters({"TF_INIT_OPS_FILE": "init_ops.json"})
 NO_GPUS = "0a03" + b"GPU".hex() + "1000"  # the entry of device_count: the key GPU, the value 0
 POOL = b"nereid_devices".hex()
+SAME = {"x": ("x:0", "FP32", [-1])}, {"y": ("y:0", "FP32", [-1])}
+INIT = "__saved_model_init_op"
 ROWS = np.arange(32, dtype=np.float32).reshape(2, 16) / 32
 
 
@@ -162,9 +164,86 @@ def test_a_saved_model_on_each_gpu(standin: Path, tmp_path: Path, number: int) -
         assert config(server, "dense")["max_batch_size"] == 4
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_what_a_saved_model_holds_besides(standin: Path, tmp_path: Path, number: int) -> None:
+    """A group, which any reader skips, before what initializes; a file of variables that nothing restores."""
+    place = Place(tmp_path, standin)
+    group = bytes([0xA3, 6, 8, 1, 0xA4, 6])  # number 100: start, a number, end
+    for old in (False, True):
+        files.reads_file(place.repository.model(f"reads_{old}", SAVED + groups(gpu(number))), b"of the file", old, group)
+    saved = files.save(files.same("FP32", [-1]), place.repository.model("same", SAVED + groups(gpu(number))), *SAME)
+    (saved / "variables").mkdir()
+    (saved / "variables" / "variables.index").write_bytes(b"")
+    x = np.array([[2]], np.float32)
+    with place.server() as server:
+        for old in (False, True):
+            assert load(server, f"reads_{old}") == (200, "")
+            assert ask(server, "grpc", f"reads_{old}", {"x": x[0]})["words"].tolist() == [b"of the file"]
+        assert load(server, "same") == (200, "")
+        assert ask(server, "grpc", "same", {"x": x})["y"].tolist() == [[2]]
+
+
+def _collection(name: str, content: bytes) -> bytes:
+    return files.message(4, files.message(1, name) + files.message(2, content))
+
+
+def _prepares(*names: str) -> bytes:
+    return _collection("legacy_init_op", files.message(1, b"".join(files.message(1, name) for name in names)))
+
+
+def _old_asset(content: bytes) -> bytes:
+    of_any = files.message(1, "type.googleapis.com/tensorflow.AssetFileDef") + files.message(2, content)
+    return _collection("saved_model_assets", files.message(5, files.message(1, of_any)))
+
+
+def _init(content: bytes) -> bytes:
+    return files.message(5, files.message(1, INIT) + files.message(2, content))
+
+
+def _asset(source: bytes, file: bytes = b"f") -> bytes:
+    return files.message(6, files.message(1, files.message(1, source)) + files.message(2, file))
+
+
+MALFORMED = "saved_model.pb' is malformed: "
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (b"\x0a\xff\xff", MALFORMED), (b"\x0b", MALFORMED), (files.message(6, b"\xff"), MALFORMED),
+        (_old_asset(b"\xff"), MALFORMED),
+        (_asset(b"\xff\xfe"), MALFORMED), (_asset(b"x:0", b"\xff"), MALFORMED),
+        (_init(files.message(2, files.message(1, INIT) + files.message(2, files.message(1, b"\xc3(")))), MALFORMED),
+        (files.message(5, files.message(1, "other") + files.message(2, files.message(1, files.message(1, b"\xff")))), MALFORMED),
+        (_prepares("i1", "i2"), "expected exactly one operation that prepares it, found 2"), (_prepares(), "expected exactly one operation that prepares it, found 0"),
+        (_init(b""), f"the signature '{INIT}' has no output of that name"),
+    ],
+    ids=["breaks_off", "group", "asset", "old_asset", "asset_text", "file_text", "init_text", "input_text", "two", "none", "no_output"],
+)
+def test_what_tensorflow_refuses_is_refused_there(standin: Path, tmp_path: Path, more: bytes, says: str, number: int) -> None:
+    """And the server's errors can be read by any client."""
+    place = Place(tmp_path, standin)
+    graph = files.same("FP32", [-1])
+    for name in ("i1", "i2"):
+        graph.add(name, "NoOp")
+    meta = files.meta_graph(graph, {"serving_default": files.signature(*SAME)}) + more
+    files.write_saved_model(place.repository.model("bad", SAVED + groups(gpu(number))) / "1" / "model.savedmodel", meta)
+    with place.server() as server:
+        status, error = load(server, "bad")
+        assert status == 400 and "'bad'" in error and (number == 0 or says in error)
+        (listed,) = rawhttp.post(server.http, "/v2/repository/index", b"{}").json()
+        assert number == 0 or says in listed["reason"]
+
+
 def _half(folder: Path) -> None:
     file = folder / "saved_model.pb"
     file.write_bytes(file.read_bytes()[:200])
+
+
+def _directory(folder: Path) -> None:
+    (folder / "saved_model.pb").unlink()
+    (folder / "saved_model.pb").mkdir()
 
 
 def _no_variables(folder: Path) -> None:
@@ -184,9 +263,9 @@ def _no_path(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (_half, "the file is malformed: no graph with the tag 'serve'"), (_no_variables, "variables.data-00000-of-00001"),
+        (_half, MALFORMED), (_no_variables, "variables.data-00000-of-00001"),
         (_nobody_restores, "the graph has no operation 'restore_ill'"), (_no_path, "the graph has no tensor 'fine:0'"),
-        (lambda folder: (folder / "saved_model.pb").unlink(), "saved_model.pb"),
+        (lambda folder: (folder / "saved_model.pb").unlink(), "saved_model.pb"), (_directory, "saved_model.pb' of model 'bad' is not a regular file"),
     ],
 )
 def test_a_saved_model_that_does_not_load_there(standin: Path, tmp_path: Path, spoil: object, says: str) -> None:
@@ -205,7 +284,11 @@ def test_a_saved_model_that_does_not_load_there(standin: Path, tmp_path: Path, s
     ("gpus", "says"),
     [
         (None, "sees no GPU, because it was built without CUDA; use KIND_CPU or KIND_MODEL, or give the backend 'tensorflow' libraries that have CUDA"),
-        (0, "has CUDA and sees no GPU; its lines on the server's standard error say why. Use KIND_CPU or KIND_MODEL until it does"),
+        (
+            0,
+            "has CUDA and sees no GPU; its lines on the server's standard error say why. Use KIND_CPU or KIND_MODEL, or start the server again "
+            "once there is one: TensorFlow looks for GPUs once in a process",
+        ),
         (1, "GPU 1 is not among the 1 that TensorFlow sees; name others in 'gpus'"),
     ],
 )

@@ -78,6 +78,11 @@ class Lengths(nn.Module):
         return [word + word for word in words], x + torch.tensor([[len(word)] for word in words])
 
 
+class Scaled(nn.Module):
+    def forward(self, x: Tensor, factor: int) -> Tensor:
+        return x * factor
+
+
 class LoseOne(nn.Module):
     def forward(self, words: List[str]) -> List[str]:
         return words[1:]
@@ -158,6 +163,44 @@ class Complex(nn.Module):
         return torch.complex(x, x)
 
 
+class Endless(nn.Module):
+    """A list that contains itself."""
+
+    def forward(self, x: Tensor) -> Any:
+        found: List[Any] = []
+        for _ in range(x.size(0)):
+            found.append(found)
+        return found
+
+
+class EndlessKeys(nn.Module):
+    """A dictionary that contains itself."""
+
+    def forward(self, x: Tensor) -> Any:
+        found: Dict[str, Any] = {}
+        found["x"] = x
+        found["found"] = found
+        return found
+
+
+class Doubled(nn.Module):
+    """Few lists, and many ways through them to no tensor at all."""
+
+    def forward(self, x: Tensor) -> Any:
+        found: List[Any] = []
+        for _ in range(30 * x.size(0)):  # PyTorch does not know how often, and so does not compute it ahead
+            twice: List[Any] = []
+            twice.append(found)
+            twice.append(found)
+            found = twice
+        return found
+
+
+class Twice(nn.Module):
+    def forward(self, x: Tensor) -> Tuple[Dict[str, Tensor], Dict[str, Tensor]]:
+        return {"y": x}, {"y": 2 * x}
+
+
 class Half(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return x[: x.size(0) // 2]
@@ -202,7 +245,7 @@ MODELS = {
     each.__name__: each
     for each in (
         Flip, Same, Dense, Convolutions, AddSub, Keyed, Listed, Mixed, Shout, Lengths, LoseOne, NonZero, InPlace, Told, Running, Keeper, Counter, Sum,
-        Number, Half, Refuses, Heavy, Big, Grad, Negated, Nothing, Complex,
+        Number, Half, Refuses, Heavy, Big, Grad, Negated, Nothing, Complex, Scaled, Endless, EndlessKeys, Doubled, Twice,
     )
 }
 

@@ -241,7 +241,12 @@ def test_stop_while_a_request_is_made(script: Script, identity: Path) -> None:
 
 
 def test_fork_leaves_the_server_to_its_process(script: Script) -> None:
-    """A child ends at once, although no thread of the server is there to stop, and takes no folder of the parent away."""
+    """A child ends at once, although no thread of the server is there to stop, and takes no folder of the parent away.
+
+    An address sanitizer that takes no locks of its own around fork leaves them locked in the child where another thread allocated at that
+    moment: such a child stands still in its allocator, as in malloc it would not, and another one is made.
+    """
+    tries = 1 if paths.BUILD.name == "release" else 5
     told = script(f"""
         import os, signal
         @nereid.model(inputs={{"a": (np.float32, [1])}}, outputs={{"b": (np.float32, [1])}})
@@ -252,16 +257,20 @@ def test_fork_leaves_the_server_to_its_process(script: Script) -> None:
                 return server.model("same").infer(a=[2])["b"].tolist()
             except nereid.Error as error:
                 return str(error)
-        told = []
-        reading, writing = os.pipe()
         with nereid.Server(same, exit_timeout_secs=600, model_control_mode="explicit", {QUIET}) as server:
-            child = os.fork()
-            if not child:
-                signal.alarm(60)
-                os.write(writing, ask().encode())
-                server.stop()
-                sys.exit(0)
-            told = [os.waitpid(child, 0)[1], os.read(reading, 1000).decode()]
+            for _ in range({tries}):
+                reading, writing = os.pipe()
+                child = os.fork()
+                if not child:
+                    signal.alarm({60 // tries})
+                    os.write(writing, ask().encode())
+                    server.stop()
+                    sys.exit(0)
+                status = os.waitpid(child, 0)[1]
+                if status != signal.SIGALRM:
+                    break
+            os.close(writing)
+            told = [status, os.read(reading, 1000).decode()]
             server.load("same")
             told.append(ask())
     """)

@@ -86,9 +86,35 @@ def test_what_the_chart_makes() -> None:
 def test_helm_lints_it_and_its_schema_refuses_wrong_values() -> None:
     status, text = tool("helm", "lint", "--strict", str(CHART), *ALL)
     assert status == 0 and "0 chart(s) failed" in text, text
-    for wrong, where in (("tls.http.clients=authority", "clients"), ("tls.grpc.clients=authority", "secret"), ("tls.metrics.secret=My_Own", "secret"), ("ports.http=80", "http"), ("imag.tag=1", "imag"), ("models.repository=models", "repository"), ("startSeconds=soon", "startSeconds")):
-        status, text = tool("helm", "template", "release", str(CHART), f"--set={wrong}")
+    for wrong, where in (("tls.http.clients=authority", "clients"), ("tls.grpc.clients=authority", "secret"), ("tls.metrics.secret=My_Own", "secret"), ("ports.http=80", "http"), ("imag.tag=1", "imag"), ("models.repository=models", "repository"), ("startSeconds=soon", "startSeconds"), ("options.http-port=9", "set ports.http"), ("options.exit-timeout-secs=9", "set stopSeconds"), ("ports.http=8001", "a port each")):
+        status, text = tool("helm", "template", "release", str(CHART), f"--set={wrong}", f"--kube-version={KUBERNETES[1]}")
         assert status != 0 and where in text, (wrong, text)
+
+
+def models_of(*options: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """The volumes of the models, and where they are mounted."""
+    pod = deployed(*options)["Deployment"]["spec"]["template"]["spec"]
+    mounts = pod["containers"][0]["volumeMounts"]
+    return [each for each in pod["volumes"] if each["name"] == "models"], [each["mountPath"] for each in mounts if each["name"] == "models"]
+
+
+def test_the_models_are_a_volume_of_one_kind(tmp_path: Path) -> None:
+    """That of the page; none asked for is an empty directory, and nothing where none can be or null asks for nothing."""
+    (said,) = re.findall(r"`(models\.volume\.\S+=\S+)`", (paths.ROOT / "docs" / "user" / "deploy.md").read_text())
+    assert models_of(f"--set={said}") == ([{"name": "models", "persistentVolumeClaim": {"claimName": "models"}}], ["/models"])
+    values = tmp_path / "values.yaml"
+    values.write_text("models: { volume: {} }\n")
+    for options in ([], [f"--values={values}"]):
+        assert models_of(*options) == ([{"name": "models", "emptyDir": {}}], ["/models"])
+    for options in (["--set=models.volume=null"], ["--set=models.repository=s3://bucket/models"]):
+        assert models_of(*options) == ([], [])
+
+
+def test_options_reach_the_server_as_they_are_written(tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text('options: { memory-budget: 10000000, log-info: false, log-format: "1e3", exit-on-error: true, model-namespacing: "a \\"b\\"" }\n')
+    arguments = deployed(f"--values={values}")["Deployment"]["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert arguments[-5:] == ["--exit-on-error=true", "--log-format=1e3", "--log-info=false", "--memory-budget=10000000", '--model-namespacing=a "b"']
 
 
 def test_a_server_takes_the_command_line_of_the_chart_and_of_kserve(tmp_path: Path) -> None:
@@ -258,6 +284,8 @@ def test_each_metric_that_is_asked_for_is_served_with_its_labels(tmp_path: Path)
         for sent, status in ((body, 200), (body, 200)):
             assert rawhttp.request(HOST, server.http_port, "POST", "/v2/models/one/infer", body=sent).status == status
         page = rawhttp.request(HOST, server.metrics_port, "GET", "/metrics").body.decode()
+    bounds = set(re.findall(r'nereid_inference_request_latency_seconds_bucket\{.*le="([^"]+)"', page))
+    assert bounds >= (counted := set(re.findall(r'le="([^"]+)"', (CHART / "files" / "alerts.yaml").read_text()))) and counted
     served: dict[str, set[str]] = {}
     for line in page.splitlines():
         if found := re.match(r"(\w+)(?:\{(.*)\})? ", line):

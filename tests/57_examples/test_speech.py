@@ -2,17 +2,20 @@
 
 import csv
 import importlib.util
+import queue
 import re
+import struct
 import subprocess
+import threading
 import wave
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import onnxruntime
 import pytest
-from harness import paths
+from harness import paths, ports
 from harness.examples import Example
 
 pytestmark = pytest.mark.onnx
@@ -118,3 +121,48 @@ def test_sound_of_ones_own(tmp_path: Path) -> None:
     with Example(tmp_path, "speech", f"--fast --wav {bytes8}") as example:
         example.process.ends(2)
         assert f"{bytes8}: a sample has 8 bits; expected PCM with 16" in example.process.log()
+
+
+def test_what_is_no_sound_is_said_in_a_line(client: ModuleType, tmp_path: Path) -> None:
+    def wav(name: str, form: int, data: bytes, rate: int = 16000) -> Path:
+        head = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(data), b"WAVE", b"fmt ", 16, form, 1, rate, 2 * rate, 2, 16, b"data", len(data))
+        (tmp_path / name).write_bytes(head + data)
+        return tmp_path / name
+
+    (tmp_path / "empty.wav").write_bytes(b"")
+    (tmp_path / "text.wav").write_bytes(b"this is no sound at all")
+    refused = {
+        tmp_path / "missing.wav": "No such file or directory",
+        tmp_path: "Is a directory",
+        tmp_path / "empty.wav": "no WAV file with PCM samples: it ends too early; expected PCM with 16 bits",
+        tmp_path / "text.wav": "no WAV file with PCM samples: file does not start with RIFF id; expected PCM with 16 bits",
+        wav("float.wav", 3, bytes(4096)): "no WAV file with PCM samples: unknown format: 3; expected PCM with 16 bits",
+        wav("still.wav", 1, bytes(4096), rate=0): "no WAV file with PCM samples: its rate is 0; expected PCM with 16 bits",
+        wav("nothing.wav", 1, b""): "0 samples at 16000 Hz; expected at least 512, 32 ms",
+        wav("short.wav", 1, bytes(2 * 511)): "511 samples at 16000 Hz; expected at least 512, 32 ms",
+    }
+    for path, why in refused.items():
+        with pytest.raises(SystemExit) as said:
+            client.read_wav(path)
+        assert said.value.code == f"{path}: {why}"
+    assert len(client.read_wav(wav("piece.wav", 1, bytes(2 * 512)))) == 512
+    assert len(client.read_wav(wav("torn.wav", 1, bytes(2 * 512 + 1)))) == 512
+
+
+def test_a_server_that_is_not_there_is_said(client: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the stream has ended before the first piece is sent."""
+    ended = threading.Event()
+
+    class Answers(queue.Queue):  # type: ignore[type-arg]
+        def put(self, *what: object) -> None:  # type: ignore[override]
+            super().put(*what)
+            ended.set()
+
+    made = client.tensor
+    monkeypatch.setattr(client, "queue", SimpleNamespace(Queue=Answers))
+    monkeypatch.setattr(client, "tensor", lambda *of: made(*of) if ended.wait() else None)
+    server = f"127.0.0.1:{ports.free_port()}"
+    with pytest.raises(SystemExit) as said:
+        next(client.listen(server, np.zeros(PIECE, np.float32), True))
+    assert str(said.value.code).startswith(f"the server at {server}: [StatusCode.UNAVAILABLE] ")
+    assert "\n" not in str(said.value.code)

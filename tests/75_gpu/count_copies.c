@@ -10,16 +10,43 @@
 #include <sys/mman.h>
 
 static _Atomic uint64_t *counts;
-static int (*copy)(uintptr_t to, uintptr_t from, size_t size, void *stream);
 
-static int counted_copy(uintptr_t to, uintptr_t from, size_t size, void *stream)
+/* All three have two addresses, a size and a stream. */
+typedef int copy_fn(uintptr_t to, uintptr_t from, size_t size, void *stream);
+static copy_fn *copy, *copy_up, *copy_down;
+
+static int count_and(copy_fn *next, uintptr_t to, uintptr_t from, size_t size, void *stream)
 {
     if (counts) {
         atomic_fetch_add(&counts[0], 1);
         atomic_fetch_add(&counts[1], size);
     }
-    return copy(to, from, size, stream);
+    return next(to, from, size, stream);
 }
+
+static int counted_copy(uintptr_t to, uintptr_t from, size_t size, void *stream)
+{
+    return count_and(copy, to, from, size, stream);
+}
+
+static int counted_copy_up(uintptr_t to, uintptr_t from, size_t size, void *stream)
+{
+    return count_and(copy_up, to, from, size, stream);
+}
+
+static int counted_copy_down(uintptr_t to, uintptr_t from, size_t size, void *stream)
+{
+    return count_and(copy_down, to, from, size, stream);
+}
+
+static const struct counted {
+    const char *name;
+    copy_fn **real, *ours;
+} functions[] = {
+    {"cuMemcpyAsync", &copy, counted_copy},
+    {"cuMemcpyHtoDAsync_v2", &copy_up, counted_copy_up},
+    {"cuMemcpyDtoHAsync_v2", &copy_down, counted_copy_down},
+};
 
 static void open_counts(void)
 {
@@ -38,12 +65,13 @@ void *dlsym(void *library, const char *name)
         memcpy(&real, &address, sizeof address);
     }
     void *found = real(library, name);
-    if (!found || strcmp(name, "cuMemcpyAsync") != 0)
-        return found;
-    if (!counts)
-        open_counts();
-    memcpy(&copy, &found, sizeof found);
-    int (*ours)(uintptr_t, uintptr_t, size_t, void *) = counted_copy;
-    memcpy(&found, &ours, sizeof found);
+    for (size_t i = 0; found && i < sizeof functions / sizeof *functions; i++)
+        if (strcmp(name, functions[i].name) == 0) {
+            if (!counts)
+                open_counts();
+            memcpy(functions[i].real, &found, sizeof found);
+            memcpy(&found, &functions[i].ours, sizeof found);
+            break;
+        }
     return found;
 }

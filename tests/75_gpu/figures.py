@@ -21,7 +21,7 @@ from sklearn import datasets
 SOURCE = Path(__file__).with_name("count_copies.c")
 CLIENTS = {"HTTP": httpclient, "gRPC": grpcclient}
 SIZE = 4 << 20  # elements of a large tensor: 16 MiB
-NUMPY = {"float32": "FP32", "int64": "INT64", "object": "BYTES"}
+NUMPY = {"float32": "FP32", "int32": "INT32", "int64": "INT64", "object": "BYTES"}
 
 
 def note(line: str) -> None:
@@ -107,8 +107,11 @@ def measured(server: Server, copies: Copies, make: Callable[[], Callable[[], Any
     return (after[0] - count) / 10, (after[1] - size) / 10, rate, cpu
 
 
-def there_and_back(server: Server, copies: Copies, model: str, output: str) -> None:
-    """A tensor of 16 MiB to the GPU and back, by a model that doubles x: as bytes of a request, and in memory of the GPU that client and server share."""
+def there_and_back(server: Server, copies: Copies, model: str, output: str, by_the_host: bool = False) -> None:
+    """A tensor of 16 MiB to the GPU and back, by a model that doubles x: as bytes of a request, and in memory of the GPU that client and server share.
+
+    by_the_host  the backend has its tensors on the host, and what is on the GPU goes there and back
+    """
     data = np.random.default_rng(2).random(SIZE, dtype=np.float32)
     rows = {}
     for protocol, module in CLIENTS.items():
@@ -136,7 +139,8 @@ def there_and_back(server: Server, copies: Copies, model: str, output: str) -> N
             wanted.write(bytes(data.nbytes))
             rows[f"{protocol}, on the GPU"] = measured(server, copies, shared)
         # One copy, from the model's memory to the client's, and none of the input.
-        assert rows["HTTP, on the GPU"][:2] == rows["gRPC, on the GPU"][:2] == (1, data.nbytes)
+        number = 4 if by_the_host else 1
+        assert rows["HTTP, on the GPU"][:2] == rows["gRPC, on the GPU"][:2] == (number, number * data.nbytes)
         assert rows["HTTP, in the request"][1] == 2 * data.nbytes
         assert cuda.unregister(server).status == 200
     for name, (count, size, rate, cpu) in rows.items():

@@ -176,11 +176,11 @@ class Process:
             raise self.fail(f"ended by itself, with status {self._popen.returncode}")
         return took
 
-    def terminate(self) -> None:
-        """SIGTERM, if it is there to take it."""
+    def terminate(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Sends the signal, if it is there to take it."""
         if self.running():
-            self._sent.add(signal.SIGTERM)
-            self._popen.send_signal(signal.SIGTERM)
+            self._sent.add(number)
+            self._popen.send_signal(number)
 
     def ends(self, status: int | None, seconds: float = 120) -> None:
         """Waits until it has ended by itself, with that exit status; None accepts any but a signal."""

@@ -11,7 +11,7 @@ from tritonclient.grpc import service_pb2 as pb
 SERVICE = "inference.GRPCInferenceService"
 HEALTH = "grpc.health.v1.Health"
 LIMIT = 2**31 - 1
-_OPTIONS = [("grpc.max_receive_message_length", LIMIT), ("grpc.max_send_message_length", LIMIT)]
+_OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", LIMIT), ("grpc.max_send_message_length", LIMIT)]
 
 M = TypeVar("M", bound=Message)
 

@@ -39,7 +39,7 @@ const askable = (path) => {
 
 // ---- what is known
 
-const known = { index: new Map(), live: new Map(), rates: new Map(), control: "", generation: null, errors: 0, serverReady: false };
+const known = { index: new Map(), live: new Map(), rates: new Map(), control: "", generation: null, errors: 0, started: 0 };
 const keyOf = (name, version) => `${version}\n${name}`;
 let scope = ""; // the model whose latencies are drawn; "" = all
 let chosen = null; // {name, version}
@@ -124,19 +124,23 @@ const record = (numbers, rates) => {
   showTile("Latency, 99 %", duration(p99));
   showTile("Batch size", short(rates.batch));
   showTile("Waiting", short(rates.pending));
-  showTile("Busy instances", `${rates.busy} of ${rates.instances}`);
+  showTile("Busy instances", rates.instances === undefined ? "–" : `${rates.busy} of ${rates.instances}`);
   showTile("Answered", short(rates.total));
   showTile("Failed", short(rates.failures));
 };
 
-// Those of the model that is looked at, all its versions together.
+// Those of the model that is looked at, all its versions together; null if none is served.
 const sumOf = (versions, name) => {
-  const sum = names.map(() => 0);
-  for (const [title, , ...counts] of versions) if (title === name) counts.forEach((value, index) => { sum[index] += value; });
-  return sum;
+  const own = versions.filter(([title]) => title === name);
+  return own.length ? names.map((_, index) => own.reduce((sum, counts) => sum + (counts[index + 2] || 0), 0)) : null;
 };
 
 const take = (numbers) => {
+  if (known.started !== numbers.started_ms) { // another run of the server, which counts from the beginning
+    Object.assign(known, { started: numbers.started_ms, live: new Map(), generation: null, errors: 0 });
+    previous = previousLatencies = null;
+    showErrors([]);
+  }
   const seconds = previous ? Math.max(0.05, (numbers.now_ms - previous.now_ms) / 1000) : Infinity;
   const live = new Map(), rates = new Map();
   for (const [name, version, ...counts] of numbers.versions) {
@@ -146,7 +150,7 @@ const take = (numbers) => {
   }
   const sum = scope ? sumOf(numbers.versions, scope) : numbers.total;
   const before = previous && (scope ? sumOf(previous.versions, scope) : previous.total);
-  record(numbers, ratesOf(sum, before, seconds));
+  record(numbers, sum ? ratesOf(sum, before, seconds) : {});
   known.live = live;
   known.rates = rates;
   if (known.generation !== numbers.generation) indexDue = true;

@@ -2,20 +2,27 @@
 
 const plain = { UINT8: Uint8Array, UINT16: Uint16Array, UINT32: Uint32Array, INT8: Int8Array, INT16: Int16Array, INT32: Int32Array, FP32: Float32Array, FP64: Float64Array };
 const wide = { UINT64: BigUint64Array, INT64: BigInt64Array };
+const tooLarge = { FP16: 65520, BF16: 2 ** 128 - 2 ** 119, FP32: 2 ** 128 - 2 ** 103, FP64: Infinity }; // what is rounded to infinity, and all above
 const ranges = { UINT8: [0, 255], UINT16: [0, 65535], UINT32: [0, 4294967295], INT8: [-128, 127], INT16: [-32768, 32767], INT32: [-2147483648, 2147483647] };
 
 export const elements = (shape) => shape.reduce((product, each) => product * each, 1);
 export const isWhole = (datatype) => datatype in ranges || datatype in wide;
 
 // As FP16 and BF16, which have no typed array everywhere.
-const single = new Float32Array(1), bits = new Uint32Array(single.buffer);
+const single = new Float32Array(1), bits = new Uint32Array(single.buffer), double = new Float64Array(1), doubleBits = new Uint32Array(double.buffer);
+// The nearest number of so many binary digits and no exponent below `least`; the even one of two that are as near.
+const nearest = (value, digits, least) => {
+  double[0] = value;
+  const exponent = Math.min(127, Math.max(least, ((doubleBits[1] >>> 20) & 2047) - 1023)), large = 1.5 * 2 ** (53 + exponent - digits);
+  return Math.sign(value) * (Math.abs(value) + large - large); // the sum has no room for further digits
+};
 const toHalf = (value) => {
-  single[0] = value;
+  single[0] = nearest(value, 11, -14);
   const sign = (bits[0] >>> 16) & 0x8000, magnitude = bits[0] & 0x7fffffff;
   if (magnitude > 0x7f800000) return sign | 0x7e00;
-  if (magnitude >= 0x477ff000) return sign | 0x7c00;
-  if (magnitude < 0x38800000) return sign | Math.round(Math.abs(single[0]) * 16777216);
-  return sign | ((magnitude - 0x38000000 + 0xfff + ((magnitude >>> 13) & 1)) >>> 13);
+  if (magnitude >= 0x47800000) return sign | 0x7c00;
+  if (magnitude < 0x38800000) return sign | Math.abs(single[0]) * 16777216;
+  return sign | ((magnitude - 0x38000000) >>> 13);
 };
 const fromHalf = (half) => {
   const sign = half & 0x8000 ? -1 : 1, exponent = (half >>> 10) & 31, fraction = half & 1023;
@@ -23,8 +30,8 @@ const fromHalf = (half) => {
   return sign * (exponent ? 2 ** (exponent - 25) * (1024 + fraction) : fraction * 2 ** -24);
 };
 const toBrain = (value) => {
-  single[0] = value;
-  return Number.isNaN(value) ? 0x7fc0 : (bits[0] + 0x7fff + ((bits[0] >>> 16) & 1)) >>> 16;
+  single[0] = nearest(value, 8, -126);
+  return Number.isNaN(value) ? 0x7fc0 : bits[0] >>> 16;
 };
 const fromBrain = (brain) => {
   bits[0] = brain << 16;
@@ -50,11 +57,17 @@ const numberOf = (word, datatype) => {
   const special = /^([+-]?)(inf|infinity)$/i.exec(word);
   const value = special ? (special[1] === "-" ? -Infinity : Infinity) : Number(word);
   if (Number.isNaN(value) && !/^nan$/i.test(word)) throw new Error(`expected a number, found “${word}”`);
+  if (!special && Math.abs(value) >= tooLarge[datatype]) throw new Error(`${word} does not fit into ${datatype}`);
   const range = ranges[datatype];
   if (range && (value < range[0] || value > range[1])) throw new Error(`${word} does not fit into ${datatype}: ${range[0]} to ${range[1]}`);
   return value;
 };
 export const numbers = (text, datatype) => words(text).map((word) => numberOf(word, datatype));
+
+// A value as JSON writes it, and as the server besides reads and writes NaN, infinities and whole numbers of 64 bits.
+export const literal = (value) => typeof value === "string" ? JSON.stringify(value) : `${value}`;
+// What such JSON holds, its numbers as the texts that stand there.
+export const exact = (text) => JSON.parse(text.replace(/("[^"\\]*(?:\\.[^"\\]*)*")|-?(?:\d[\d.eE+-]*|Infinity|NaN)/g, (word, string) => string || `"${word}"`));
 
 // Numbers as the bytes that go over the wire, little-endian as every machine that runs a browser.
 export const encode = (values, datatype) => {

@@ -1,9 +1,10 @@
 // The form to try a model, made from its metadata: numbers, text, or a picture that is drawn or dropped in.
 import { element, duration } from "./charts.js";
-import { answer, elements, encode, isWhole, lengthAndBytes, numbers, request, resolve } from "./tensor.js";
+import { answer, elements, encode, exact, isWhole, lengthAndBytes, literal, numbers, request, resolve } from "./tensor.js";
 
 const PAD = 224;
 const SHOWN = 10; // classes of an answer
+const MOST = 100000; // classes that are asked for and compared
 const STREAMED = 500; // responses of a stream
 let count = 0;
 const labelled = (text, control, parent) => {
@@ -314,15 +315,15 @@ const softmax = (values) => {
   return powers.map((power) => power / sum);
 };
 
-// The best classes of a row: {name, value, share}.
-const best = (values, labels) => {
-  const plain = values.map(Number), sum = plain.reduce((a, b) => a + b, 0);
+// The best of all classes, {name, value}, each with its share.
+const best = (classes) => {
+  const plain = classes.map(({ value }) => value), sum = plain.reduce((a, b) => a + b, 0);
   const shares = plain.every((value) => value >= 0 && value <= 1) && sum < 1.01 ? plain : softmax(plain);
-  return plain.map((value, at) => ({ name: labels ? labels[at] : `${at}`, value, share: shares[at] })).sort((a, b) => b.share - a.share).slice(0, SHOWN);
+  return classes.map((each, at) => ({ ...each, share: shares[at] })).sort((a, b) => b.share - a.share).slice(0, SHOWN);
 };
 const told = (text) => {
-  const [value, index, ...label] = String(text).split(":");
-  return { index, value: Number(value), label: label.join(":") };
+  const [value, index, ...label] = text.split(":");
+  return { name: label.join(":") || index, value: Number(value) };
 };
 
 const bars = (classes, parent) => {
@@ -338,25 +339,21 @@ const bars = (classes, parent) => {
 };
 const brief = (values) => {
   const shown = values.slice(0, 200).map((value) => typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value);
-  return shown.map((value) => typeof value === "bigint" ? `${value}` : JSON.stringify(value)).join(", ") + (values.length > 200 ? `, … ${values.length - 200} more` : "");
+  return shown.map(literal).join(", ") + (values.length > 200 ? `, … ${values.length - 200} more` : "");
 };
 
 // Shows an answer; returns it in a sentence.
 const show = (outputs, asked, parent) => {
   let sentence = "";
   for (const { name, datatype, shape, values } of outputs) {
-    const want = asked.find((each) => each.name === name), row = shape[shape.length - 1];
-    const counted = want && want.classes ? `the best ${want.classes} of ${want.of} classes` : `${datatype} [${shape.join(", ")}]`;
+    const { classes: wanted } = asked.find((each) => each.name === name) || {}, row = shape[shape.length - 1];
+    const numbered = datatype !== "BYTES" && datatype !== "BOOL" && values.length === row && row >= 2 && row <= MOST;
+    const counted = wanted ? `the best ${Math.min(SHOWN, wanted)} of ${wanted} classes` : `${datatype} [${shape.join(", ")}]`;
     element("h3", `${name} · ${counted}`, parent);
-    let classes = null;
-    if (want && want.classes) {
-      const parts = values.slice(0, want.classes).map(told), shares = best(parts.map((part) => part.value), parts.map((part) => part.label || part.index));
-      classes = shares;
-    } else if (datatype !== "BYTES" && datatype !== "BOOL" && values.length === row && row >= 2 && row <= 100000 && values.every((value) => Number.isFinite(Number(value)))) {
-      classes = best(values, null);
-    }
+    const all = wanted ? values.slice(0, wanted).map(told) : numbered ? values.map((value, at) => ({ name: `${at}`, value: Number(value) })) : [];
+    const classes = all.length && all.every(({ value }) => Number.isFinite(value)) ? best(all) : null;
     if (classes) bars(classes, parent);
-    if (!want || !want.classes) {
+    if (!wanted || !classes) {
       const more = classes ? element("details", null, parent) : parent;
       if (classes) element("summary", "Values", more);
       element("pre", brief(values), more);
@@ -394,36 +391,38 @@ async function* events(reply) {
     text += value;
     const parts = text.split("\n\n");
     text = parts.pop();
-    for (const part of parts) if (part.startsWith("data:")) yield JSON.parse(part.slice(5));
+    for (const part of parts) if (part.startsWith("data:")) yield exact(part.slice(5));
   }
 }
 // What a model that answers as often as it likes (decoupled) says, response by response.
-const showStream = async (reply, parent) => {
+const showStream = async (reply, asked, parent) => {
+  const texts = new Set(asked.filter(({ datatype }) => datatype === "BYTES").map(({ name }) => name));
   const list = element("ol", null, parent, "responses");
   let count = 0;
   for await (const { id, model_name: model, model_version: version, error, ...outputs } of events(reply)) {
     if (error) throw new Error(error);
-    if (++count <= STREAMED) element("li", Object.entries(outputs).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("   "), list);
+    if (++count <= STREAMED) element("li", Object.entries(outputs).map(([name, value]) => `${name}: ${!Array.isArray(value) ? value : texts.has(name) ? JSON.stringify(value) : `[${value}]`}`).join("   "), list);
   }
   if (count > STREAMED) element("p", `… ${count - STREAMED} more`, parent, "hint");
   return count === 1 ? "1 response" : `${count} responses`;
 };
-const flat = (inputs) => {
-  const body = {};
-  for (const { name, values } of inputs) {
-    if (!values) throw new Error(`Input ${name}: this model answers with a stream, which takes no files`);
-    body[name] = values.map((value) => (typeof value === "bigint" ? Number(value) : value));
-  }
-  return JSON.stringify(body);
-};
+const flat = (inputs) => `{${inputs.map(({ name, datatype, values }) => {
+  if (!values) throw new Error(`Input ${name}: this model answers with a stream, which takes no files`);
+  return `${JSON.stringify(name)}:[${values.map((value) => literal(datatype === "BOOL" ? Boolean(value) : value))}]`;
+})}}`;
 
 // Makes the form of a model in `parent`. ask(path, options) is fetch with the keys; say(text) tells what happened.
 export const makeForm = (parent, { path, metadata, config, ask, say }) => {
+  const streams = Boolean(config && config.model_transaction_policy && config.model_transaction_policy.decoupled);
+  if (streams && config.sequence_batching && !config.sequence_batching.iterative_sequence) {
+    element("p", "Only clients of gRPC can try it: it answers with a stream and wants the number of a sequence, and streams over HTTP take none.", parent, "hint");
+    return;
+  }
   const form = element("form", null, parent), batched = Boolean(config && config.max_batch_size > 0);
   const given = (input) => config && (config.input || []).find((each) => each.name === input.name);
   const fields = metadata.inputs.map((input) => new Field(form, input, batched && !(given(input) || {}).is_shape_tensor, Boolean((given(input) || {}).optional)));
   let sequence = null;
-  if (config && config.sequence_batching) {
+  if (config && config.sequence_batching && !streams) {
     const box = element("fieldset", null, form, "field");
     element("legend", "Sequence", box);
     sequence = { id: labelled("Number", element("input"), box) };
@@ -434,14 +433,13 @@ export const makeForm = (parent, { path, metadata, config, ask, say }) => {
   }
   const asked = metadata.outputs.map(({ name, datatype, shape }) => {
     const own = config && (config.output || []).find((each) => each.name === name), sizes = shape.map(Number), row = sizes[sizes.length - 1];
-    return { name, datatype, of: row, classes: own && own.label_filename && datatype !== "BYTES" && row > 1 ? Math.min(SHOWN, row) : 0 };
+    return { name, datatype, classes: own && own.label_filename && datatype !== "BYTES" && row > 1 && row <= MOST ? row : 0 };
   });
   const buttons = element("div", null, form, "bar"), run = element("button", "Run", buttons, "main"), stop = element("button", "Stop", buttons);
   stop.type = "button";
   stop.hidden = true;
   let stopping = new AbortController();
   stop.addEventListener("click", () => stopping.abort());
-  const streams = Boolean(config && config.model_transaction_policy && config.model_transaction_policy.decoupled);
   const result = element("div", null, parent);
   result.setAttribute("role", "region");
   result.setAttribute("aria-label", "Answer of the model");
@@ -468,7 +466,7 @@ export const makeForm = (parent, { path, metadata, config, ask, say }) => {
     }
     if (streams) {
       const begun = performance.now(), body = flat(inputs);
-      const sentence = await showStream(await ask(`${path}/generate_stream`, { method: "POST", body, signal: stopping.signal }), result);
+      const sentence = await showStream(await ask(`${path}/generate_stream`, { method: "POST", body, signal: stopping.signal }), asked, result);
       say(`${sentence}, after ${duration((performance.now() - begun) * 1000)}`);
       return;
     }

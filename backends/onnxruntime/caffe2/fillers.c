@@ -184,14 +184,16 @@ TRITONSERVER_Error *fillers_bytes(struct step *step)
 }
 
 /* The shape of a ConstantFill: the argument `shape`; or with an input, that input's shape or its
- * contents (input_as_shape), followed by the dimensions in extra_shape. */
-static TRITONSERVER_Error *constant_shape(struct step *step, const char **ret_shape, int *ret_rank)
+ * contents (input_as_shape), followed by the dimensions in extra_shape.
+ * size     bytes of one element, for the limit */
+static TRITONSERVER_Error *constant_shape(struct step *step, size_t size, const char **ret_shape,
+                                          int *ret_rank)
 {
     struct graph *graph = step->graph;
     int64_t dims[GRAPH_MAX_INTS];
     size_t rank = 0, elements;
     if (step->op->input_count == 0) {
-        TRITONSERVER_Error *err = read_fill_shape(step, 1, dims, &rank, &elements);
+        TRITONSERVER_Error *err = read_fill_shape(step, size, dims, &rank, &elements);
         *ret_rank = (int)rank;
         *ret_shape = graph_list(graph, dims, rank);
         return err;
@@ -244,7 +246,7 @@ TRITONSERVER_Error *fillers_constant(struct step *step)
     if (!err && type == GRAPH_FLOAT16)
         err = step_err(step, "dtype FLOAT16 is not supported");
     if (!err)
-        err = constant_shape(step, &shape, &rank);
+        err = constant_shape(step, size_of(type), &shape, &rank);
     if (err)
         return err;
     put_fill_element(value, type, netdef_float(step->op, "value", 0),

@@ -58,7 +58,7 @@ const char *graph_name(struct graph *graph)
         graph->out.failed = true;
         return "";
     }
-    snprintf(name, LONGEST, "nereid:%u", graph->names++);
+    snprintf(name, LONGEST, GRAPH_NAMES "%u", graph->names++);
     return name;
 }
 

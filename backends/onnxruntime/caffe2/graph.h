@@ -22,6 +22,8 @@ enum graph_type {
     GRAPH_DOUBLE = 11,
 };
 
+#define GRAPH_NAMES "nereid:"
+
 /* The value that a blob has at this point of the network. */
 struct graph_value {
     const char *blob;
@@ -50,7 +52,7 @@ struct graph_value *graph_find(const struct graph *graph, const char *blob);
  * returns  NULL if memory ran out */
 struct graph_value *graph_write(struct graph *graph, const char *blob, const char *name);
 
-/* graph_name - make a name that no blob has.
+/* graph_name - make a name that no tensor of the configuration has: it begins with GRAPH_NAMES.
  * returns  owned by the scratch memory; never NULL: if memory ran out, out.failed is set */
 const char *graph_name(struct graph *graph);
 

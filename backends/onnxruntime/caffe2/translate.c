@@ -78,6 +78,11 @@ static TRITONSERVER_Error *put_tensor(struct wire_out *out, uint32_t number,
     if (type == 0)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "tensor '%s': Caffe2 has no TYPE_%s",
                         tensor->name, TRITONSERVER_DataTypeString(tensor->datatype));
+    if (strncmp(tensor->name, GRAPH_NAMES, strlen(GRAPH_NAMES)) == 0)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "tensor '%s': names that begin with '" GRAPH_NAMES
+                        "' are those of the translation: give it another",
+                        tensor->name);
     size_t info = wire_begin(out, number);
     wire_put_text(out, INFO_NAME, tensor->name);
     size_t of_info = wire_begin(out, INFO_TYPE);

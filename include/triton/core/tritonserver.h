@@ -16,7 +16,8 @@
  *   TRITONSERVER_MetricFamily, which any number of threads may use.
  * - A NULL handle gives TRITONSERVER_ERROR_INVALID_ARG where an error can be returned at all; the
  *   functions that delete an object of the caller's take it for nothing. So does any other argument
- *   that cannot be: what a function's "errors" name comes besides.
+ *   that cannot be: what a function's "errors" name comes besides. Only where a result goes
+ *   ("out") is not checked: such a pointer must point to memory, unless the text allows NULL.
  */
 
 #include <stdbool.h>
@@ -1227,8 +1228,9 @@ TRITONSERVER_ServerMetrics(TRITONSERVER_Server *server, TRITONSERVER_Metrics **m
 /* TRITONSERVER_ServerInferAsync - run a request.
  * inference_request  the server's on success, until the release callback gives it back
  * trace   NULL for none; the server's in any case, also on error, until its release callback
- * errors  INVALID_ARG for a request that does not fit its model, NOT_FOUND, UNAVAILABLE as
- *         TRITONSERVER_InferenceRequestNew: the request stays the caller's and no callback comes
+ * errors  INVALID_ARG for a request that does not fit its model or its sequence, NOT_FOUND,
+ *         UNAVAILABLE as TRITONSERVER_InferenceRequestNew, or because the queue is full: the
+ *         request stays the caller's and no callback comes
  * thread  any; callbacks may come before this returns */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerInferAsync(TRITONSERVER_Server *server,

@@ -75,7 +75,7 @@ static void put_sums(struct strbuf *to, const struct live_sums *s)
 static void live_numbers_put_row(struct live_numbers *n, const char *title, int64_t number,
                                  const struct live_sums *s)
 {
-    if (n->row_count == LIVE_NUMBERS_ROWS) {
+    if (n->row_count >= LIVE_NUMBERS_ROWS && !(n->model && strcmp(n->model, title) == 0)) {
         n->left_out++;
         return;
     }

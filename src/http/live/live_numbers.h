@@ -6,7 +6,8 @@
 struct server;
 struct table_view;
 
-/* The most versions that are told one by one; the totals are always those of all. */
+/* The most versions that are told one by one, besides those of the model that is asked for; the
+ * totals are always those of all. */
 #define LIVE_NUMBERS_ROWS 2000u
 
 /* live_numbers_new - the text, which the caller frees (mem_free). On the thread of the view.

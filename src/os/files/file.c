@@ -135,7 +135,7 @@ char *file_absolute(const char *path)
     return mem_strdup(realpath(path, resolved) ? resolved : path);
 }
 
-static bool file_is_pipe(const char *path)
+bool file_is_pipe(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);

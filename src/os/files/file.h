@@ -45,9 +45,10 @@ struct err *file_append_look(const char *path);
  * of file_append, which stays valid for other threads. */
 struct err *file_append_anew(const char *path, int fd);
 
-/* file_exists, file_is_dir - false also if access is denied. */
+/* file_exists, file_is_dir, file_is_pipe - false also if access is denied. */
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);
+bool file_is_pipe(const char *path); /* a named one */
 
 /* file_join - "a/b"; the caller frees it (mem_free). */
 char *file_join(const char *a, const char *b);

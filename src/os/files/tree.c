@@ -4,12 +4,14 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/files/dir.h"
+#include "os/mutex.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,17 +31,81 @@ bool tree_name_ok(const char *name)
     }
 }
 
-struct err *tree_make(const char *prefix, char **ret)
+/* A tree of this process, and the descriptor that holds its lock. */
+struct tree {
+    struct tree *next;
+    char *root;
+    int fd;
+};
+
+static struct mutex trees_lock = MUTEX_INIT(MUTEX_RANK_LEAF);
+static struct tree *trees; /* guarded by trees_lock */
+
+static const char *tree_base(void)
 {
     const char *base = getenv("TMPDIR");
+    return base && *base == '/' ? base : "/tmp";
+}
+
+static int open_root(const char *root)
+{
+    return open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Locks the open directory. False if somebody else has locked it, or if the path no longer leads
+ * to it: between making and locking it, or opening and locking it, it may have been removed. Where
+ * a file system has no locks, who does not wait gets none, so nothing is swept there. */
+static bool lock_root(int fd, const char *root, bool wait)
+{
+    struct stat locked;
+    struct stat named;
+    int failed;
+    while ((failed = flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB)) != 0 && errno == EINTR)
+        ;
+    return (wait || !failed) && fstat(fd, &locked) == 0 && lstat(root, &named) == 0 &&
+           locked.st_ino == named.st_ino && locked.st_dev == named.st_dev;
+}
+
+/* Makes and locks a directory. Another process that sweeps may be quicker to lock it, and removes
+ * it; then the next one is tried. Returns -1 with errno. */
+static int make_locked(char *root, size_t len)
+{
+    for (;;) {
+        memcpy(root + len - 6, "XXXXXX", 6);
+        if (fault_hit() ? (errno = ENOSPC, true) : !mkdtemp(root))
+            return -1;
+        int fd = fault_hit() ? (errno = EMFILE, -1) : open_root(root);
+        if (fd >= 0 && lock_root(fd, root, true))
+            return fd;
+        if (fd >= 0) {
+            close(fd);
+        } else if (errno != ENOENT) {
+            int why = errno;
+            rmdir(root);
+            errno = why;
+            return -1;
+        }
+    }
+}
+
+struct err *tree_make(const char *prefix, char **ret)
+{
     struct strbuf path = STRBUF_INIT;
-    strbuf_printf(&path, "%s/%s-XXXXXX", base && *base == '/' ? base : "/tmp", prefix);
+    strbuf_printf(&path, "%s/%s-XXXXXX", tree_base(), prefix);
+    size_t len = path.len;
     char *made = strbuf_take(&path);
-    if (fault_hit() ? (errno = ENOSPC, true) : !mkdtemp(made)) {
+    int fd = make_locked(made, len);
+    if (fd < 0) {
         struct err *e = err_errno(errno, "making the directory '%s'", made);
         mem_free(made);
         return err_recode(e, STATUS_INTERNAL);
     }
+    struct tree *t = MEM_NEW(struct tree);
+    *t = (struct tree){.root = mem_strdup(made), .fd = fd};
+    mutex_lock(&trees_lock);
+    t->next = trees;
+    trees = t;
+    mutex_unlock(&trees_lock);
     *ret = made;
     return NULL;
 }
@@ -85,8 +151,7 @@ struct err *tree_write(const char *root, const char *name, const void *data, siz
 {
     if (!tree_name_ok(name))
         return err_new(STATUS_INVALID_ARG, "'%s' does not stay within its directory", name);
-    int dir = fault_hit() ? (errno = EMFILE, -1)
-                          : open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int dir = fault_hit() ? (errno = EMFILE, -1) : open_root(root);
     if (dir < 0)
         return err_errno(errno, "opening '%s'", root);
     const char *part = name;
@@ -135,7 +200,7 @@ static bool share_open(int fd, gid_t group, unsigned depth)
 
 struct err *tree_share(const char *root, uint32_t group)
 {
-    int fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open_root(root);
     if (share_open(fd, group, 0))
         return NULL;
     return err_recode(err_errno(errno,
@@ -167,10 +232,85 @@ static void empty(int dir_fd, unsigned depth)
     closedir(dir);
 }
 
-void tree_remove(const char *root)
+static void remove_root(const char *root)
 {
-    int fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open_root(root);
     if (fd >= 0)
         empty(fd, 0);
     rmdir(root);
+}
+
+/* Takes a tree out of the list; root: which one, NULL = any. NULL if there is none. */
+static struct tree *take_tree(const char *root)
+{
+    mutex_lock(&trees_lock);
+    struct tree **at = &trees;
+    while (*at && root && strcmp((*at)->root, root) != 0)
+        at = &(*at)->next;
+    struct tree *t = *at;
+    if (t)
+        *at = t->next;
+    mutex_unlock(&trees_lock);
+    return t;
+}
+
+static void free_tree(struct tree *t)
+{
+    if (!t)
+        return;
+    close(t->fd);
+    mem_free(t->root);
+    mem_free(t);
+}
+
+void tree_remove(const char *root)
+{
+    remove_root(root);
+    free_tree(take_tree(root));
+}
+
+void tree_remove_all(void)
+{
+    struct tree *t;
+    while ((t = take_tree(NULL))) {
+        remove_root(t->root);
+        free_tree(t);
+    }
+}
+
+static void sweep_root(const char *root)
+{
+    struct stat st;
+    int fd = open_root(root);
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && lock_root(fd, root, false))
+        remove_root(root);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* True if tree_make may have made the name, with one of these prefixes. */
+static bool tree_may_have_made(const char *name, const char *const *prefixes)
+{
+    for (; *prefixes; prefixes++) {
+        size_t len = strlen(*prefixes);
+        if (strlen(name) == len + 7 && strncmp(name, *prefixes, len) == 0 && name[len] == '-')
+            return true;
+    }
+    return false;
+}
+
+void tree_sweep(const char *const *prefixes)
+{
+    DIR *dir = opendir(tree_base());
+    const struct dirent *d;
+    while (dir && (d = readdir(dir))) {
+        if (!tree_may_have_made(d->d_name, prefixes))
+            continue;
+        struct strbuf root = STRBUF_INIT;
+        strbuf_printf(&root, "%s/%s", tree_base(), d->d_name);
+        sweep_root(strbuf_str(&root));
+        strbuf_fini(&root);
+    }
+    if (dir)
+        closedir(dir);
 }

@@ -15,7 +15,12 @@
  * Pure. */
 bool tree_name_ok(const char *name);
 
-/* tree_make - make an empty directory that only this user may enter, in $TMPDIR or /tmp.
+/* The prefixes of the trees that a server makes. */
+#define TREE_UPLOAD "nereid-upload"
+#define TREE_AGENT  "nereid-agent"
+
+/* tree_make - make an empty directory that only this user may enter, in $TMPDIR or /tmp. It is
+ * locked until tree_remove, or until the process ends.
  * prefix  the first part of its name
  * ret     its absolute path; the caller frees it (mem_free) after tree_remove */
 struct err *tree_make(const char *prefix, char **ret);
@@ -34,3 +39,11 @@ struct err *tree_share(const char *root, uint32_t group);
 /* tree_remove - remove the directory and everything below it; links are removed, not followed.
  * What cannot be removed stays. */
 void tree_remove(const char *root);
+
+/* tree_remove_all - remove every tree of this process, which ends. */
+void tree_remove_all(void);
+
+/* tree_sweep - remove the trees with these prefixes of processes that ended without removing them:
+ * nobody holds their lock.
+ * prefixes  ended by NULL */
+void tree_sweep(const char *const *prefixes);

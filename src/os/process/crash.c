@@ -36,6 +36,7 @@ void crash_line(const char *version, int signal_number)
     char thread[17] = {0};
     const char *id;
     uint32_t requests;
+    struct log_work work = log_work_get();
     prctl(PR_GET_NAME, thread);
     log_context_get(&id, &requests);
     const char *name = sigabbrev_np(signal_number);
@@ -49,6 +50,12 @@ void crash_line(const char *version, int signal_number)
     crash_put_number(&l, (unsigned long)getpid());
     crash_put(&l, ", thread ");
     crash_put(&l, thread);
+    if (work.what) {
+        crash_put(&l, ", ");
+        crash_put(&l, work.what);
+        crash_put(&l, " ");
+        crash_put(&l, work.model);
+    }
     if (requests) {
         crash_put(&l, ", request id ");
         crash_put(&l, *id ? id : "<id_unknown>");

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 static bool hangup_waits; /* main thread only */
@@ -46,6 +47,51 @@ int signals_wait(time_ns until)
         if (errno == EAGAIN)
             return 0;
     }
+}
+
+static const int caught_ones[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+#define CAUGHT_ONES (sizeof(caught_ones) / sizeof(*caught_ones))
+
+static volatile sig_atomic_t caught; /* 0 = none yet */
+static int caught_fd;                /* an eventfd */
+
+static void on_caught(int number)
+{
+    int before = errno;
+    uint64_t one = 1;
+    caught = number;
+    for (size_t i = 0; i < CAUGHT_ONES; i++) {
+        struct sigaction there;
+        if (sigaction(caught_ones[i], NULL, &there) == 0 && there.sa_handler == on_caught)
+            signal(caught_ones[i], caught_ones[i] == SIGPIPE ? SIG_IGN : SIG_DFL);
+    }
+    if (write(caught_fd, &one, sizeof(one)) < 0) {
+        /* An eventfd that was never written to has room. */
+    }
+    errno = before;
+}
+
+struct err *signals_catch(int *ret_fd)
+{
+    struct sigaction act = {.sa_handler = on_caught, .sa_flags = SA_RESTART}, there;
+    *ret_fd = caught_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (caught_fd < 0)
+        return err_errno(errno, "waiting for signals");
+    for (size_t i = 0; i < CAUGHT_ONES; i++)
+        if (sigaction(caught_ones[i], NULL, &there) == 0 && there.sa_handler == SIG_DFL)
+            sigaction(caught_ones[i], &act, NULL);
+    return NULL;
+}
+
+int signals_caught(void)
+{
+    return caught;
+}
+
+void signals_end(int number)
+{
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 void signals_wake(void)

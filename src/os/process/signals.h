@@ -1,5 +1,7 @@
 #pragma once
-/* The signals that end the process. The main thread waits for them; there are no handlers. */
+/* The signals that end the process. The main thread of a server waits for them, without handlers;
+ * a command that runs a loop catches the first one. */
+#include "base/err.h"
 #include "os/clock.h"
 
 #include <stdbool.h>
@@ -12,6 +14,16 @@ void signals_block(bool hangup);
 /* signals_wait - wait for the next signal; 0 if `until` comes first (TIME_NEVER = no limit).
  * Main thread. */
 int signals_wait(time_ns until);
+
+/* signals_catch - the first SIGINT, SIGTERM, SIGHUP or SIGPIPE is only noted; the next one has its
+ * usual effect (a further SIGPIPE none). Those that are ignored stay so. Once in a process.
+ * ret_fd  becomes readable with the signal; close-on-exec, stays open to the end of the process */
+struct err *signals_catch(int *ret_fd);
+
+/* signals_caught - the signal that was noted; 0 = none.
+ * signals_end - end the process by a signal. */
+int signals_caught(void);
+void signals_end(int number);
 
 /* signals_wake - let signals_wait return SIGTERM. Any thread. */
 void signals_wake(void);

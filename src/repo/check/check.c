@@ -1,9 +1,11 @@
 #include "repo/check/check.h"
 
+#include "base/log_text.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "cloud/cloud.h"
 #include "codec/json_out.h"
+#include "codec/pb_utf8.h"
 #include "model/config.h"
 #include "os/files/file.h"
 #include "repo/check/check_priv.h"
@@ -89,10 +91,23 @@ static void check_load(struct check *c, const char *model, const char *dir)
                         "correct the model's files or its configuration, and check again");
 }
 
+static void check_served_name(struct check *c, const char *model, const char *dir)
+{
+    char *name = log_text_shown(model), *place = log_text_shown(dir);
+    check_add(c, name, place, "the name is not UTF-8, so no client could ask for this model",
+              "rename the directory");
+    mem_free(place);
+    mem_free(name);
+}
+
 /* Checks one model. space: "" without namespacing. */
 static void check_one(struct check *c, const char *space, const char *model, const char *dir)
 {
     c->report->models++;
+    if (!pb_utf8_valid(model, strlen(model))) {
+        check_served_name(c, model, dir);
+        return;
+    }
     size_t before = c->report->count;
     struct strbuf title = STRBUF_INIT;
     strbuf_printf(&title, "%s%s%s", space, *space ? "::" : "", model);
@@ -167,8 +182,10 @@ void check_report_fini(struct check_report *r)
 
 static void put_report_member(struct strbuf *sb, const char *key, const char *value)
 {
+    char *shown = log_text_shown(value);
     strbuf_printf(sb, "\"%s\":", key);
-    json_out_put(sb, value);
+    json_out_put(sb, shown);
+    mem_free(shown);
 }
 
 void check_print(const struct check_report *r, bool json, struct strbuf *sb)

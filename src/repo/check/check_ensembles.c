@@ -136,8 +136,12 @@ static void tell_unfit(struct check *c, const struct check_model *m)
     if (e) {
         struct strbuf what = STRBUF_INIT;
         strbuf_puts(&what, err_message(e));
-        check_ensembles_tell(c, m, &what,
-                             "make names, data types and shapes of the steps fit each other");
+        bool mixed = strstr(err_message(e), config_steps_mixed) != NULL;
+        check_ensembles_tell(
+            c, m, &what,
+            mixed ? "a decoupled model answers any number of times: have it put what is joined "
+                    "with its answers into each of them, or take the step out"
+                  : "make names, data types and shapes of the steps fit each other");
         strbuf_fini(&what);
     }
     err_free(e);

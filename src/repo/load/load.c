@@ -1,5 +1,6 @@
 #include "repo/load/load.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "gpu/gpu.h"
 #include "model/config.h"
@@ -176,9 +177,9 @@ static struct err *compile_alone(const char *name, struct Inference__ModelConfig
     return e ? e : config_compile(proto, ret);
 }
 
-struct err *load_version(const struct load_context *c, const char *name, const char *model_dir,
-                         int64_t number, const struct Inference__ModelConfig *written, bool wait,
-                         struct serve_version **ret)
+static struct err *load_all(const struct load_context *c, const char *name, const char *model_dir,
+                            int64_t number, const struct Inference__ModelConfig *written, bool wait,
+                            struct serve_version **ret)
 {
     time_ns start = clock_now_ns();
     struct Inference__ModelConfig *proto = config_copy_proto(written);
@@ -223,4 +224,16 @@ struct err *load_version(const struct load_context *c, const char *name, const c
     v->load_ns = clock_now_ns() - start;
     *ret = v;
     return NULL;
+}
+
+struct err *load_version(const struct load_context *c, const char *name, const char *model_dir,
+                         int64_t number, const struct Inference__ModelConfig *written, bool wait,
+                         struct serve_version **ret)
+{
+    char *title = model_title(name, number);
+    struct log_work was = log_work_set((struct log_work){"loading", title});
+    struct err *e = load_all(c, name, model_dir, number, written, wait, ret);
+    log_work_set(was);
+    mem_free(title);
+    return e;
 }

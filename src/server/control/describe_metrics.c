@@ -16,6 +16,7 @@
 #include "base/build_version.h"
 #include "serve/runner.h"
 #include "serve/version.h"
+#include "server/quota.h"
 
 #include <string.h>
 
@@ -157,7 +158,7 @@ static struct metrics_process process_numbers(struct server *s)
     process_read(&p);
     const struct options_latencies *l = &s->options->latencies;
     size_t usual = sizeof(usual_quantiles) / sizeof(*usual_quantiles);
-    return (struct metrics_process){
+    struct metrics_process m = {
         .server_version = BUILD_VERSION,
         .no_latency_counters = l->no_counters,
         .quantiles = l->quantile_count ? l->quantiles : usual_quantiles,
@@ -176,6 +177,8 @@ static struct metrics_process process_numbers(struct server *s)
         .max_fds = p.max_fds,
         .start_wall_ns = s->start_wall_ns,
     };
+    quota_shared(&m.shared_connections, &m.shared_connections_limit);
+    return m;
 }
 
 /* GPUs as the page shows them. */

@@ -3,10 +3,11 @@
  *
  * The request parameter "misdeed" names what to do with a request; without it the INT32 input is
  * answered as it came. A file named fail_ENTRY beside the library makes that entry return an
- * error; one named hang_ModelInstanceFinalize makes it never return. */
+ * error, crash_ENTRY makes it crash; one named hang_ModelInstanceFinalize makes it never return. */
 #include "triton/core/tritonbackend.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,9 @@ static void must(TRITONSERVER_Error *e, const char *call)
 static TRITONSERVER_Error *fail(const char *dir, const char *entry)
 {
     char path[600];
+    snprintf(path, sizeof(path), "%s/crash_%s", dir, entry);
+    if (access(path, F_OK) == 0)
+        raise(SIGSEGV);
     snprintf(path, sizeof(path), "%s/fail_%s", dir, entry);
     if (access(path, F_OK) != 0)
         return NULL;
@@ -377,6 +381,29 @@ static void keep_request(TRITONBACKEND_Request *request)
     (void)request;
 }
 
+static void crash(TRITONBACKEND_Request *request)
+{
+    (void)request;
+    raise(SIGSEGV);
+}
+
+static void *answer_aside(void *request)
+{
+    answer(request);
+    release(request);
+    return NULL;
+}
+
+/* The request is over, but Execute never returns. */
+static void answer_and_hang(TRITONBACKEND_Request *request)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, answer_aside, request);
+    pthread_join(thread, NULL);
+    for (;;)
+        pause();
+}
+
 static TRITONBACKEND_ModelInstance *executing; /* there is one */
 
 /* Once for each request: it is executed again, and what its first execution took is reported
@@ -423,6 +450,8 @@ static const struct misdeed {
     {"keep_response", keep_response, NULL},
     {"keep_request", keep_request, NULL},
     {"keep_factory", keep_factory, NULL},
+    {"crash", crash, NULL},
+    {"answer_and_hang", answer_and_hang, NULL},
     {"forget_factory", forget_factory, NULL},
     {"remember_factory", remember_factory, NULL},
     {"reported_when_rescheduled", reported_when_rescheduled, NULL},

@@ -49,6 +49,16 @@ static void fails_at(TRITONSERVER_Error *e, TRITONSERVER_Error_Code code, const 
 #define FAILS(call, code) \
     fails_at((call), TRITONSERVER_ERROR_##code, "no " #code ": " #call, __LINE__)
 
+static void names_at(TRITONSERVER_Error *e, const char *message, int line)
+{
+    if (!e || strcmp(TRITONSERVER_ErrorMessage(e), message) != 0)
+        note(message, line);
+    TRITONSERVER_ErrorDelete(e);
+}
+/* The call without an argument that it needs is refused; the error names both. */
+#define NEEDS(argument, function, ...) \
+    names_at(function(__VA_ARGS__), #function ": '" argument "' must not be NULL", __LINE__)
+
 static TRITONSERVER_Error *verdict(void)
 {
     pthread_mutex_lock(&failure_lock);
@@ -74,6 +84,8 @@ TRITONSERVER_Error *TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend *bac
     OK(TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(attributes, true));
     OK(TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
         attributes, TRITONSERVER_INSTANCEGROUPKIND_CPU, 0, NULL, 0));
+    NEEDS("device_ids", TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup, attributes,
+          TRITONSERVER_INSTANCEGROUPKIND_GPU, 1, NULL, 1);
     return NULL;
 }
 
@@ -252,6 +264,8 @@ static void try_sequence(TRITONBACKEND_Request *request)
            (TRITONSERVER_REQUEST_FLAG_SEQUENCE_START | TRITONSERVER_REQUEST_FLAG_SEQUENCE_END));
     FAILS(TRITONBACKEND_StateNew(&state, request, "S", TRITONSERVER_TYPE_FP32, NULL, 0),
           INVALID_ARG);
+    NEEDS("name", TRITONBACKEND_StateNew, &state, request, NULL, TRITONSERVER_TYPE_FP32, NULL, 0);
+    NEEDS("shape", TRITONBACKEND_StateNew, &state, request, "S", TRITONSERVER_TYPE_FP32, NULL, 1);
     FAILS(TRITONBACKEND_StateUpdate(NULL), INVALID_ARG);
     FAILS(TRITONBACKEND_StateBuffer(NULL, &buffer, 1, &type, &id), INVALID_ARG);
     FAILS(TRITONBACKEND_StateBufferAttributes(NULL, &attributes), INVALID_ARG);
@@ -320,6 +334,7 @@ static void try_input(TRITONBACKEND_Request *request, float *ret)
     OK(TRITONBACKEND_RequestInputByIndex(request, 0, &same));
     EXPECT(input == same);
     FAILS(TRITONBACKEND_RequestInput(request, "NONE", &same), INVALID_ARG);
+    NEEDS("name", TRITONBACKEND_RequestInput, request, NULL, &same);
     FAILS(TRITONBACKEND_RequestInputByIndex(request, 1, &same), INVALID_ARG);
     OK(TRITONBACKEND_InputProperties(input, &name, &datatype, &shape, &rank, &bytes, &pieces));
     EXPECT(datatype == TRITONSERVER_TYPE_FP32 && rank == 1 && shape[0] == 4 && bytes == 16);
@@ -362,6 +377,13 @@ static void try_output(TRITONBACKEND_Response *response, const float *numbers)
     int64_t id = 0;
     TRITONSERVER_BufferAttributes *attributes;
     size_t bytes = 0;
+    NEEDS("name", TRITONBACKEND_ResponseOutput, response, &output, NULL, TRITONSERVER_TYPE_FP32,
+          shape, 1);
+    NEEDS("shape", TRITONBACKEND_ResponseOutput, response, &output, "OUTPUT0",
+          TRITONSERVER_TYPE_FP32, NULL, 1);
+    FAILS(TRITONBACKEND_ResponseOutput(response, &output, "OUTPUT0", (TRITONSERVER_DataType)99,
+                                       shape, 1),
+          INVALID_ARG);
     OK(TRITONBACKEND_ResponseOutput(response, &output, "OUTPUT0", TRITONSERVER_TYPE_FP32, shape,
                                     1));
     OK(TRITONBACKEND_OutputBuffer(output, &buffer, 16, &memory, &id));
@@ -385,6 +407,11 @@ static void try_output(TRITONBACKEND_Response *response, const float *numbers)
     OK(TRITONBACKEND_ResponseSetIntParameter(response, "i", 42));
     OK(TRITONBACKEND_ResponseSetBoolParameter(response, "b", true));
     OK(TRITONBACKEND_ResponseSetDoubleParameter(response, "d", 0.25));
+    NEEDS("name", TRITONBACKEND_ResponseSetStringParameter, response, NULL, "answer");
+    NEEDS("value", TRITONBACKEND_ResponseSetStringParameter, response, "s", NULL);
+    NEEDS("name", TRITONBACKEND_ResponseSetIntParameter, response, NULL, 42);
+    NEEDS("name", TRITONBACKEND_ResponseSetBoolParameter, response, NULL, true);
+    NEEDS("name", TRITONBACKEND_ResponseSetDoubleParameter, response, NULL, 0.25);
 }
 
 /* -- a request of our own, waited for inside Execute -- */
@@ -477,6 +504,9 @@ static void report(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Response
     TRITONBACKEND_ModelInstanceResponseStatistics *s;
     OK(TRITONBACKEND_ModelInstanceResponseStatisticsNew(&s));
     FAILS(TRITONBACKEND_ModelInstanceReportResponseStatistics(s), INVALID_ARG);
+    FAILS(TRITONBACKEND_ModelInstanceResponseStatisticsSetModelInstance(
+              s, (TRITONBACKEND_ModelInstance *)s),
+          INVALID_ARG);
     OK(TRITONBACKEND_ModelInstanceResponseStatisticsSetModelInstance(s, instance));
     OK(TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseFactory(s, factory));
     OK(TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseStart(s, start));
@@ -548,6 +578,9 @@ static void answer(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Model *m
         run_nested(model, numbers);
     OK(TRITONBACKEND_ResponseNew(&response, request));
     try_output(response, numbers);
+    FAILS(TRITONBACKEND_ModelInstanceReportBatchStatistics(instance, UINT64_MAX, start, start,
+                                                           start, start),
+          INVALID_ARG);
     TRITONSERVER_Error *e = verdict();
     OK(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, e));
     uint64_t end = now_ns();

@@ -130,7 +130,7 @@ static void enter_loop(struct request *const *rows, uint32_t count)
 
 static void begin_row(struct post *p, struct request *r)
 {
-    const struct ask *root = ask_of(r);
+    struct ask *root = ask_of(r);
     struct ask *a = own_ask_of(r);
     world_counts.gaps += r->gap;
     world_counts.warm += !root && !r->gap;
@@ -138,6 +138,7 @@ static void begin_row(struct post *p, struct request *r)
     if (r->gap && input_of(r, "ready", 0) != 0)
         steps_fail("a row that no request fills is ready");
     if (root) {
+        root->inside++;
         check_ask(root, r);
         steps_note("executes", root->id, (long)p->run);
     }
@@ -217,8 +218,11 @@ static bool leave_for_later(struct request *r, struct response *x, struct ask *a
 {
     static const time_ns spans[] = {0, TIME_US(20), TIME_MS(3), TIME_MS(700)};
     bool keep = steps_one_in(2);
+    struct ask *root = ask_of(r);
     mutex_lock(&lock);
     bool room = left_count < MOST_LATER;
+    if (room && root)
+        root->inside++;
     if (room) {
         left[left_count++] = (struct later){.request = keep ? r : NULL,
                                             .response = x,
@@ -300,8 +304,21 @@ static TRITONSERVER_Error *refuse(struct request *const *rows, uint32_t count, s
     return (TRITONSERVER_Error *)err_new(STATUS_INTERNAL, "the backend refuses");
 }
 
-static void leave(struct post *p)
+/* Whose rows they are, while the requests are there. */
+static struct ask **roots_of(TRITONBACKEND_Request **requests, uint32_t count)
 {
+    struct ask **roots = mem_alloc(count * sizeof(struct ask *));
+    for (uint32_t i = 0; i < count; i++)
+        roots[i] = ask_of(request_from(requests[i]));
+    return roots;
+}
+
+static void leave(struct post *p, struct ask **roots, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (roots[i])
+            roots[i]->inside--;
+    mem_free(roots);
     p->executing = false;
     p->over = p->run;
     p->served->executing--;
@@ -328,6 +345,7 @@ static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
     TRITONSERVER_Error *e = NULL;
     for (uint32_t i = 0; i < count; i++)
         rows[i] = request_from(requests[i]);
+    struct ask **roots = roots_of(requests, count);
     enter(p);
     enter_loop(rows, count);
     for (uint32_t i = 0; i < count; i++)
@@ -339,7 +357,7 @@ static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
         for (uint32_t i = 0; i < count; i++)
             finish_row(p, request_take(requests[i]));
     }
-    leave(p);
+    leave(p, roots, count);
     mem_free(rows);
     return e;
 }
@@ -395,10 +413,11 @@ static bool begin(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request *
 static void end_begun(struct post *p)
 {
     TRITONBACKEND_Request **requests = p->begun;
+    struct ask **roots = roots_of(requests, p->count);
     p->begun = NULL;
     for (uint32_t i = 0; i < p->count; i++)
         finish_row(p, request_take(requests[i]));
-    leave(p);
+    leave(p, roots, p->count);
 }
 
 static enum nereid_progress look(TRITONBACKEND_ModelInstance *instance)
@@ -486,7 +505,10 @@ struct plugin_backend backends[3] = {{.name = name, ENTRIES},
 
 static void answer_late(const struct later *l)
 {
+    struct ask *root = ask_of(l->response->request);
     note_sent(l->ask, NULL, false);
+    if (root)
+        root->inside--;
     if (l->request) {
         send_final(l->request, l->response, l->ask, NULL, l->served);
     } else {

@@ -462,6 +462,22 @@ static void look_at_given_up(const struct ask *a)
         steps_fail("request %d waits beyond its time-out", a->id);
 }
 
+static bool answers_keep_an_order(void)
+{
+    bool any = false;
+    for (unsigned i = 0; i < model_count; i++)
+        any = any || models[i].ordered;
+    return any;
+}
+
+/* Of an ensemble's request that was given up no step waits: in no queue, nor for a place. */
+static void look_at_steps(const struct ask *a)
+{
+    if (a->cancelled && a->model->kind == ENSEMBLE && !a->inside && !answers_keep_an_order() &&
+        !a_model_runs_inline())
+        steps_fail("a step of request %d waits though its client is gone", a->id);
+}
+
 void world_at_rest(void)
 {
     const struct ask *open = NULL;
@@ -473,6 +489,7 @@ void world_at_rest(void)
         look_at_answer(a);
         look_at_waiting(a);
         look_at_given_up(a);
+        look_at_steps(a);
     }
     if (steps_now() < steps_last_progress() + SILENCE)
         return;

@@ -67,6 +67,7 @@ struct ask {
     time_ns handed_at;
     bool cancelled;
     unsigned executions;
+    unsigned inside; /* of its requests and steps, those that the backend has */
     struct post *at; /* executes it now */
     unsigned again;  /* how often it was given back */
     bool failing;    /* the backend answers with an error */

@@ -10,6 +10,7 @@
  *   door   the same while the model is loaded
  *   tell   fail instead of making an instance, with its host policy, name, kind and device in
  *          the message
+ *   stay   the same behind an answer that is alone, or not the last of an execution
  *   exit   the same while an instance is finalised, which is counted on the board before and
  *          after */
 #include "triton/core/tritonbackend.h"
@@ -40,6 +41,7 @@ struct board {
 struct model {
     struct board *board;
     char gate[256];
+    char stay[256];
     char exit[256];
     int tell;
 };
@@ -90,6 +92,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *handle)
     if (find(text, "board", path, sizeof(path)))
         m->board = open_board(path);
     find(text, "gate", m->gate, sizeof(m->gate));
+    find(text, "stay", m->stay, sizeof(m->stay));
     find(text, "exit", m->exit, sizeof(m->exit));
     m->tell = find(text, "tell", path, sizeof(path));
     if (find(text, "door", path, sizeof(path)))
@@ -246,6 +249,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstan
         TRITONSERVER_ErrorDelete(e);
         TRITONSERVER_ErrorDelete(
             TRITONBACKEND_RequestRelease(requests[i], TRITONSERVER_REQUEST_RELEASE_ALL));
+        if (*model_of(instance)->stay && (i + 1 < count || count == 1))
+            pass(model_of(instance)->stay);
     }
     return NULL;
 }

@@ -18,6 +18,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if . }}https{{ else }}http{{ end }}
 {{- end }}
 
+{{- define "nereid.volume" -}}
+{{- if .Values.models.volume }}{{ toYaml .Values.models.volume }}
+{{- else if and (kindIs "map" .Values.models.volume) (hasPrefix "/" .Values.models.repository) }}emptyDir: {}
+{{- end }}
+{{- end }}
+
+{{- define "nereid.options" -}}
+{{- $elsewhere := dict "http-port" "ports.http" "grpc-port" "ports.grpc" "metrics-port" "ports.metrics" "exit-timeout-secs" "stopSeconds" }}
+{{- range $name, $value := .Values.options }}
+{{- with get $elsewhere $name }}{{ fail (printf "options.%s: set %s instead, by which the rest of the chart goes too" $name .) }}{{ end }}
+- {{ printf "--%s=%s" $name (kindIs "string" $value | ternary $value (toJson $value)) | quote }}
+{{- end }}
+{{- end }}
+
 {{- define "nereid.account" -}}
 {{ .Values.serviceAccount.name | default (include "nereid.name" .) }}
 {{- end }}

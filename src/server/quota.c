@@ -1,4 +1,4 @@
-#include "net/quota.h"
+#include "server/quota.h"
 
 #include "os/mutex.h"
 #include "os/process/process.h"
@@ -7,10 +7,11 @@
 
 #define SHARES 8
 
-static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards listeners, total and files */
+static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards all but left */
 static unsigned listeners;
 static int64_t total;
-static uint64_t files; /* that the process may open */
+static int64_t kept_all; /* of total: the places that are kept for listeners */
+static uint64_t files;   /* that the process may open */
 
 /* Shared places that are not taken. Relaxed: only a limit. Below 0 while connections are being
  * refused. */
@@ -40,6 +41,7 @@ uint32_t quota_open(void)
     if (kept > most)
         kept = most > 0 ? most : 0;
     atomic_fetch_sub_explicit(&left, kept, memory_order_relaxed);
+    kept_all += kept;
     mutex_unlock(&lock);
     return (uint32_t)kept;
 }
@@ -48,6 +50,7 @@ void quota_close(uint32_t kept)
 {
     mutex_lock(&lock);
     listeners--;
+    kept_all -= kept;
     atomic_fetch_add_explicit(&left, kept, memory_order_relaxed);
     mutex_unlock(&lock);
 }
@@ -58,6 +61,17 @@ uint64_t quota_places(void)
     int64_t places = listeners ? total : 0;
     mutex_unlock(&lock);
     return (uint64_t)places;
+}
+
+void quota_shared(uint64_t *ret_taken, uint64_t *ret_limit)
+{
+    mutex_lock(&lock);
+    int64_t limit = listeners ? total - kept_all : 0;
+    int64_t free_now = atomic_load_explicit(&left, memory_order_relaxed);
+    mutex_unlock(&lock);
+    int64_t taken = limit - (free_now > 0 ? free_now : 0);
+    *ret_taken = taken > 0 ? (uint64_t)taken : 0;
+    *ret_limit = (uint64_t)limit;
 }
 
 uint64_t quota_files(void)

@@ -18,6 +18,10 @@ void quota_close(uint32_t kept);
  * begins. Any thread. */
 uint64_t quota_places(void);
 
+/* quota_shared - how many of the places that are kept for no listener are taken, and how many there
+ * are: when all are taken, a listener refuses what its own share has no place for. Any thread. */
+void quota_shared(uint64_t *ret_taken, uint64_t *ret_limit);
+
 /* quota_files - how many files the process might open when the first listener began. Any
  * thread. */
 uint64_t quota_files(void);
