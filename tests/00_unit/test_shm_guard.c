@@ -36,6 +36,14 @@ static unsigned char *cut_memory(size_t left)
     return p;
 }
 
+/* From the first byte to the last: memcpy goes the other way where both addresses lie alike in
+ * their pages, and then each page is a fault of its own. */
+static void copy_in_order(unsigned char *to, const unsigned char *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = *(const volatile unsigned char *)&from[i];
+}
+
 static void catch_faults(void)
 {
     struct sigaction act = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO};
@@ -55,9 +63,9 @@ static void zeros_in_place_of_what_is_gone(void **state)
     assert_false(shm_guard_covers(p + BYTES));
     unsigned char copy[BYTES];
     errno = EDOM;
-    memcpy(copy, p + PAGE, PAGE);
+    copy_in_order(copy, p + PAGE, PAGE);
     assert_false(shm_guard_cut(number));
-    memcpy(copy, p, BYTES);
+    copy_in_order(copy, p, BYTES);
     assert_true(shm_guard_cut(number));
     assert_int_equal(faults, 1); /* the rest came with it */
     assert_int_equal(errno, EDOM);
