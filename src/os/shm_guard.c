@@ -69,18 +69,18 @@ bool shm_guard_cut(int number)
     return atomic_load(&mappings[number].cut);
 }
 
-/* The mapping that an address lies in, and its end; NULL = none. */
-static struct watched *mapping_of(uintptr_t address, uintptr_t *ret_end)
+/* The mapping that an address lies in, with its ends; NULL = none. */
+static struct watched *mapping_of(uintptr_t address, uintptr_t *ret_start, uintptr_t *ret_end)
 {
     int most = atomic_load(&most_taken);
     for (int i = 0; i < most; i++) {
         struct watched *m = &mappings[i];
         unsigned before = atomic_load_explicit(&m->changes, memory_order_acquire);
-        uintptr_t start = atomic_load_explicit(&m->start, memory_order_relaxed);
+        *ret_start = atomic_load_explicit(&m->start, memory_order_relaxed);
         *ret_end = atomic_load_explicit(&m->end, memory_order_relaxed);
         atomic_thread_fence(memory_order_acquire);
         bool whole = before == atomic_load_explicit(&m->changes, memory_order_relaxed);
-        if (whole && before % 2 == 0 && address >= start && address < *ret_end)
+        if (whole && before % 2 == 0 && address >= *ret_start && address < *ret_end)
             return m;
     }
     return NULL;
@@ -88,20 +88,20 @@ static struct watched *mapping_of(uintptr_t address, uintptr_t *ret_end)
 
 bool shm_guard_covers(const void *address)
 {
-    uintptr_t end;
-    return mapping_of((uintptr_t)address, &end) != NULL;
+    uintptr_t start, end;
+    return mapping_of((uintptr_t)address, &start, &end) != NULL;
 }
 
-/* All that follows the fault goes at once: one touch more or less of memory that is gone would
- * cost a signal a page. */
+/* The whole mapping goes at once, with what is still there: nobody believes it any more, and who
+ * copies it from its end to its beginning, as memcpy does on some processors, would get a signal
+ * for each page. */
 bool shm_guard_fault(void *address)
 {
-    uintptr_t end;
-    struct watched *m = mapping_of((uintptr_t)address, &end);
+    uintptr_t start, end;
+    struct watched *m = mapping_of((uintptr_t)address, &start, &end);
     if (!m)
         return false;
     int kept = errno;
-    uintptr_t start = (uintptr_t)address & ~(page_bytes() - 1);
     atomic_store(&m->cut, true);
     bool mapped =
         mmap((void *)start, end - start, PROT_READ | PROT_WRITE,

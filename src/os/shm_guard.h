@@ -1,7 +1,7 @@
 #pragma once
 /* Mappings of memory that others may cut short while it is used here. Whoever touches what is gone
  * gets SIGBUS, which would end the process. The executable's handler asks shm_guard_fault first: it
- * maps zeros in place of what is gone, and notes that the mapping was cut. Whoever used it asks
+ * maps zeros in place of the whole mapping, and notes that it was cut. Whoever used it asks
  * shm_guard_cut before believing what was read, or that what was written has arrived. */
 #include <stdbool.h>
 #include <stddef.h>
