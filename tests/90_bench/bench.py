@@ -19,6 +19,7 @@ import measure  # noqa: E402
 import report  # noqa: E402
 import secure  # noqa: E402
 import start_many  # noqa: E402
+import testers  # noqa: E402
 from rows import ROWS  # noqa: E402
 from subjects import FLOOR  # noqa: E402
 from targets import START_GOALS  # noqa: E402
@@ -26,7 +27,7 @@ from targets import START_GOALS  # noqa: E402
 from harness import processors  # noqa: E402
 
 START = "start"
-MORE = [START, start_many.NAME, secure.NAME]  # besides the rows
+MORE = [START, start_many.NAME, secure.NAME, testers.NAME]  # besides the rows
 EXTRA_UNTIL = 15 * 60  # seconds after the begin; later rows are not repeated, so that it ends within 20 min
 
 
@@ -96,12 +97,17 @@ def main() -> int:
     if secure.NAME in wanted:
         say(secure.TITLE)
         safe = secure.measure(places, chosen.repeats, chosen.seconds)
+    beside = {}
+    if testers.NAME in wanted:
+        say(testers.TITLE)
+        beside = testers.measure_all(places, chosen.repeats, chosen.seconds)
     say("done")
 
     tables = [report.figures(found), report.goals(found), report.memory(found)] if found else []
     tables += [report.starts(starts)] if starts else []
     tables += [report.table(start_many.HEAD, start_many.rows(many))] if many else []
     tables += [report.table(secure.HEAD, secure.rows(safe))] if safe else []
+    tables += [report.table(testers.HEAD, testers.rows(beside))] if beside else []
     print("\n" + "\n\n".join(table for table in [*tables, report.LEGEND] if table))
     if chosen.json:
         record = {

@@ -1,0 +1,131 @@
+"""Networks that others made, as bare files without a configuration, in this server and in the reference with the same backend: requests a
+second, the slowest hundredth of answers, and CPU time, for 4 and 16 clients over HTTP (wrk) and gRPC (h2load). Printed, not judged. By hand:
+
+    build/venv/bin/python -m pytest -s tests/55_others/bench_others.py [-k NAME]
+
+The servers are asked by turns, so that what else the machine does meets both; the medians of the turns' ratios count. Servers and clients
+have all processors: where a network computes for milliseconds, what a client takes is little."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import pytest
+from harness import paths, procfs
+from harness.repository import Repository
+from harness.servers import Server, serving
+from test_others import EXPLICIT, FILES, OTHERS, ask, same
+from tritonclient.grpc import service_pb2 as pb
+
+pytestmark = pytest.mark.reference
+LUA = paths.ROOT / "tests" / "90_bench" / "load.lua"
+NETWORKS = ["file_type", "objects", "text_places", "text", "text_turned"]
+TURNS = int(os.environ.get("NEREID_BENCH_TURNS", "7"))
+SECONDS = float(os.environ.get("NEREID_BENCH_SECONDS", "3"))  # of a turn
+DATATYPES = {"float32": "FP32", "int32": "INT32"}
+
+
+@dataclass(frozen=True)
+class Turn:
+    rate: float  # answers a second
+    p99: float  # ms
+    cpu: float  # ms of the server for an answer
+
+
+def http(inputs: dict[str, np.ndarray], scratch: Path) -> None:
+    """A body with its tensors as bytes, and its headers."""
+    tensors = [{"name": n, "datatype": DATATYPES[str(a.dtype)], "shape": a.shape, "parameters": {"binary_data_size": a.nbytes}} for n, a in inputs.items()]
+    head = json.dumps({"inputs": tensors, "parameters": {"binary_data_output": True}}).encode()
+    (scratch / "body").write_bytes(head + b"".join(a.tobytes() for a in inputs.values()))
+    (scratch / "headers").write_text(f"Inference-Header-Content-Length: {len(head)}\n")
+
+
+def grpc(name: str, inputs: dict[str, np.ndarray], scratch: Path) -> None:
+    message = pb.ModelInferRequest(model_name=name)
+    for each, array in inputs.items():
+        message.inputs.add(name=each, datatype=DATATYPES[str(array.dtype)], shape=array.shape)
+        message.raw_input_contents.append(array.tobytes())
+    packed = message.SerializeToString()
+    (scratch / "message").write_bytes(b"\0" + len(packed).to_bytes(4, "big") + packed)
+
+
+def run(argv: list[str], env: dict[str, str] | None = None) -> str:
+    return subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout
+
+
+def load_http(server: Server, name: str, clients: int, scratch: Path, _rate: float) -> tuple[int, float, float]:
+    """Answers, seconds, and the slowest hundredth in ms."""
+    env = {"BENCH_BODY": str(scratch / "body"), "BENCH_HEADERS": str(scratch / "headers"), "PATH": "/usr/bin:/bin"}
+    url = f"http://{server.http}/v2/models/{name}/infer"
+    output = run(["wrk", "-t1", f"-c{clients}", f"-d{SECONDS:.0f}s", "--timeout", "60s", "-s", str(LUA), url], env)
+    found = re.search(r"^RESULT (.*)$", output, re.M)
+    assert found, output
+    said = json.loads(found[1])
+    assert said["requests"] and not said["errors"], output
+    return said["requests"], said["seconds"], said["p99_us"] / 1000
+
+
+def load_grpc(server: Server, name: str, clients: int, scratch: Path, rate: float) -> tuple[int, float, float]:
+    log = scratch / "log"
+    log.unlink(missing_ok=True)
+    argv = ["h2load", "-t1", f"-c{clients}", "-m1", f"-n{max(2 * clients, round(rate * SECONDS))}", f"--log-file={log}", "-d", str(scratch / "message")]
+    argv += ["-H", "content-type: application/grpc", "-H", "te: trailers", f"http://{server.grpc}/inference.GRPCInferenceService/ModelInfer"]
+    output = run(argv)
+    took = re.search(r"finished in ([\d.]+)(us|ms|s),", output)
+    good = re.search(r"status codes: (\d+) 2xx, 0 3xx, 0 4xx, 0 5xx", output)
+    assert took and good, output
+    times = [int(line.split("\t")[2]) / 1000 for line in log.read_text().splitlines()]
+    return int(good[1]), float(took[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1.0}[took[2]], float(np.percentile(times, 99))
+
+
+LOADS = {"http": load_http, "grpc": load_grpc}
+
+
+def turn(protocol: str, server: Server, name: str, clients: int, scratch: Path, rate: float) -> Turn:
+    before = procfs.cpu_ns(server.pid)
+    answered, seconds, p99 = LOADS[protocol](server, name, clients, scratch, rate)
+    return Turn(answered / seconds, p99, (procfs.cpu_ns(server.pid) - before) / 1e6 / answered)
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
+    paths.need(FILES, "tools/setup.sh others")
+    made = Repository(tmp_path_factory.mktemp("networks"))
+    for name in NETWORKS:
+        shutil.copy(FILES / OTHERS[name].file, made.model(name, None) / "1" / OTHERS[name].usual)
+    with ExitStack() as stack:
+        yield {kind: stack.enter_context(serving(kind, made.path, EXPLICIT | {"load-model": NETWORKS})) for kind in ("nereid", "reference")}
+
+
+@pytest.mark.parametrize("clients", [4, 16])
+@pytest.mark.parametrize("protocol", LOADS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_beside_the_reference(
+    servers: dict[str, Server], name: str, protocol: str, clients: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs = OTHERS[name].inputs(np.random.default_rng(1))
+    answers = [ask(server, protocol, name, inputs) for server in servers.values()]
+    same(answers[0], answers[1], OTHERS[name].tolerance)
+    http(inputs, tmp_path)
+    grpc(name, inputs, tmp_path)
+    rates = {kind: turn(protocol, server, name, clients, tmp_path, clients).rate for kind, server in servers.items()}
+    turns: dict[str, list[Turn]] = {kind: [] for kind in servers}
+    for i in range(TURNS):
+        for kind in sorted(servers, reverse=bool(i % 2)):
+            turns[kind].append(turn(protocol, servers[kind], name, clients, tmp_path, rates[kind]))
+
+    def told(what: str, unit: str) -> str:
+        mine, theirs = ([getattr(each, what) for each in turns[kind]] for kind in ("nereid", "reference"))
+        ratios = [a / b for a, b in zip(mine, theirs, strict=True)]
+        return f"{what} {median(mine):7.1f} {unit}, {median(theirs):7.1f}: {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+    with capsys.disabled():
+        print(f"\n{name:11} {protocol} {clients:2}   " + "   ".join((told("rate", "/s"), told("p99", "ms"), told("cpu", "ms"))), end="")
