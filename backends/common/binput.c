@@ -340,15 +340,31 @@ static TRITONSERVER_Error *binput_in_place(const struct brun *run, const struct 
     return err;
 }
 
-TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, size_t align,
-                                int64_t rows, const void **ret_data)
+bool binput_meets(const struct binput *inputs, size_t count, const void *memory, uint64_t size)
+{
+    uintptr_t at = (uintptr_t)memory;
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t its = (uintptr_t)inputs[i].in_place;
+        if (at < its + inputs[i].in_place_size && its < at + size)
+            return true;
+    }
+    return false;
+}
+
+TRITONSERVER_Error *binput_data(struct brun *run, struct binput *input, size_t align, int64_t rows,
+                                const void **ret_data)
 {
     uint64_t size;
     TRITONSERVER_Error *err = binput_size(run, input, rows, &size);
     if (!err)
         err = binput_in_place(run, input, NULL, size, ret_data);
-    if (err || (*ret_data && (uintptr_t)*ret_data % align == 0))
+    if (err)
         return err;
+    if (*ret_data && (uintptr_t)*ret_data % align == 0) {
+        input->in_place = *ret_data;
+        input->in_place_size = size;
+        return NULL;
+    }
     void *to = scratch_take(&run->place->scratch, size);
     if (!to)
         return berr_no_memory();

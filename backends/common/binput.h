@@ -7,12 +7,14 @@
 struct binput_part;
 
 struct binput {
-    const char *name; /* the caller sets the first five fields, binput_collect the others */
+    const char *name; /* the caller sets the first five fields, binput_* functions the others */
     TRITONSERVER_DataType datatype;
     bool ragged;  /* its shapes may differ within a batch; the batch has all elements in a row */
     bool unrowed; /* its shape has no batch dimension, and a batch has it once: binput_bytes */
     struct brun_vector vector; /* how its elements lie; not those of the batch dimension */
     struct binput_part *parts; /* one per item, in the run's scratch */
+    const void *in_place;      /* the request's own memory, if binput_data gave that */
+    uint64_t in_place_size;
 };
 
 /* binput_collect - check the inputs of all items against the model and against each other. Items
@@ -61,8 +63,13 @@ TRITONSERVER_Error *binput_bytes(struct brun *run, const struct binput *input, u
  * rows      as binput_shape; rows after the batch are zeros
  * ret_data  valid until the run ends; never NULL
  * errors    for the whole run */
-TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, size_t align,
-                                int64_t rows, const void **ret_data);
+TRITONSERVER_Error *binput_data(struct brun *run, struct binput *input, size_t align, int64_t rows,
+                                const void **ret_data);
+
+/* binput_meets - whether memory that an output is to be written to has a byte of what binput_data
+ * gave in place. A client may name one piece of shared memory for both: a runtime that writes
+ * there while it computes would change its own input. */
+bool binput_meets(const struct binput *inputs, size_t count, const void *memory, uint64_t size);
 
 /* binput_copy - copy the contents of an input of the whole batch, one item after the other.
  * Items with malformed contents get an error, and zeros.

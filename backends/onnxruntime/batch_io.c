@@ -120,8 +120,12 @@ static TRITONSERVER_Error *onnxruntime_batch_io_read_outputs(struct model *model
         {
             struct model_tensor *output =
                 model_find(model->outputs, model->output_count, yyjson_get_str(name));
-            if (output)
-                output->divided_by = source;
+            if (!output)
+                return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                                "unable to load model '%s', batch_output names '%s', which is no "
+                                "output of the model",
+                                model->name, yyjson_get_str(name));
+            output->divided_by = source;
         }
     }
     return NULL;

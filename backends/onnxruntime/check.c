@@ -6,6 +6,7 @@
 #include "../common/bcomplete.h"
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "../common/blog.h"
 #include "sequence.h"
 #include "signature.h"
 
@@ -167,6 +168,10 @@ static TRITONSERVER_Error *onnxruntime_check_output(const struct model *model, y
                                 : onnxruntime_check_shape(model, tensor, &dims, true);
     if (err)
         return err;
+    if (tensor->rank == 0 && model->max_batch_size > 0)
+        blog_warn("model '%s': output '%s' of the file is one value without rows, so requests that "
+                  "ask for it fail; set max_batch_size to 0, or leave the output out",
+                  model->name, tensor->name);
     tensor->served = true;
     tensor->served_rank = dims.rank;
     memcpy(tensor->served_dims, dims.dims, dims.rank * sizeof *dims.dims);

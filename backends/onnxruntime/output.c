@@ -91,7 +91,8 @@ static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const stru
         item, output->told, scalar ? tensor->served_dims : shape,
         scalar ? tensor->served_rank : tensor->rank, output->size, NULL, &output->buffer);
     output->foreseen = true;
-    if (err || output->size == 0 || (uintptr_t)output->buffer % OUTPUT_ALIGN != 0)
+    if (err || output->size == 0 || (uintptr_t)output->buffer % OUTPUT_ALIGN != 0 ||
+        binput_meets(run->inputs, run->input_count, output->buffer, output->size))
         return err;
     output->bound = true;
     return ort_err(ort->api, ort->api->CreateTensorWithDataAsOrtValue(
@@ -325,12 +326,11 @@ static TRITONSERVER_Error *scatter(struct run *run, size_t index)
     struct result result = {0};
     TRITONSERVER_Error *err =
         onnxruntime_output_read_result(run, run->output_values[index], strings, &result);
-    if (!err) {
-        onnxruntime_output_learn(run, output->tensor, &result);
+    if (!err)
         err = check_rows(run, output->tensor->name, &result);
-    }
     if (err)
         return err;
+    onnxruntime_output_learn(run, output->tensor, &result);
     size_t row = run->batch->rows > 0 ? result.elements / (size_t)run->batch->rows : 0;
     size_t first = 0;
     for (uint32_t i = 0; i < run->batch->count; i++) {

@@ -79,7 +79,7 @@ static TRITONSERVER_Error *wrap(const struct model_tensor *tensor, int64_t *shap
 static TRITONSERVER_Error *bind_input(struct state *state, size_t index)
 {
     const struct model_tensor *tensor = &state->model->inputs.tensors[index];
-    const struct binput *input = &state->inputs[index];
+    struct binput *input = &state->inputs[index];
     int64_t shape[BRUN_MAX_DIMS];
     const void *data = NULL;
     ov_tensor_t *wrapped = NULL;
@@ -149,7 +149,8 @@ static TRITONSERVER_Error *lend_output(struct state *state, size_t index)
         &state->run->items[0], &state->outputs[index], scalar ? tensor->served_dims : shape,
         scalar ? tensor->served_rank : tensor->rank, loan->size, NULL, &loan->buffer);
     loan->made = true;
-    if (err || (uintptr_t)loan->buffer % SCRATCH_ALIGN != 0)
+    if (err || (uintptr_t)loan->buffer % SCRATCH_ALIGN != 0 ||
+        binput_meets(state->inputs, state->model->inputs.count, loan->buffer, loan->size))
         return err;
     err = wrap(tensor, shape, tensor->rank, loan->buffer, &wrapped);
     if (!err)
@@ -231,27 +232,34 @@ static TRITONSERVER_Error *openvino_run_read_result(const struct state *state, s
     return err;
 }
 
-/* True if the lent outputs have their declared shapes; copies those that are not bound. */
+/* True if a lent output has its declared shape.
+ * copies  it is copied to the response if it is not bound */
+static bool settle_loan(struct state *state, size_t index, bool copies)
+{
+    const struct loan *loan = &state->loans[index];
+    const struct model_tensor *tensor = &state->model->outputs.tensors[index];
+    struct boutput_tensor result = {0};
+    ov_tensor_t *found = NULL;
+    int64_t shape[BRUN_MAX_DIMS];
+    uint64_t size;
+    TRITONSERVER_Error *err = openvino_run_read_result(state, index, &result, &found);
+    bool kept = !err && openvino_run_promised(state, tensor, shape, &size) &&
+                openvino_run_same_shape(&result, shape, tensor->rank);
+    if (kept && copies && result.data != loan->buffer)
+        memcpy(loan->buffer, result.data, loan->size);
+    berr_drop(err);
+    ov_tensor_free(found);
+    return kept;
+}
+
+/* True if the lent outputs have their declared shapes. Nothing is copied before all are looked at:
+ * a copy may lie over an input, which a repeated run needs. */
 static bool settle_loans(struct state *state)
 {
     bool all = true;
-    for (size_t i = 0; i < state->model->outputs.count && all; i++) {
-        struct loan *loan = &state->loans[i];
-        struct model_tensor *tensor = &state->model->outputs.tensors[i];
-        struct boutput_tensor result = {0};
-        ov_tensor_t *found = NULL;
-        int64_t shape[BRUN_MAX_DIMS];
-        uint64_t size;
-        if (!loan->made)
-            continue;
-        TRITONSERVER_Error *err = openvino_run_read_result(state, i, &result, &found);
-        all = !err && openvino_run_promised(state, tensor, shape, &size) &&
-              openvino_run_same_shape(&result, shape, tensor->rank);
-        if (all && result.data != loan->buffer)
-            memcpy(loan->buffer, result.data, loan->size);
-        berr_drop(err);
-        ov_tensor_free(found);
-    }
+    for (int copies = 0; copies < 2; copies++)
+        for (size_t i = 0; i < state->model->outputs.count && all; i++)
+            all = !state->loans[i].made || settle_loan(state, i, copies);
     return all;
 }
 

@@ -60,6 +60,8 @@ static TRITONSERVER_Error *openvino_vino_read_settings(TRITONBACKEND_Backend *ba
     if (text)
         err = berr_about(bconfig_parse_int(text, &vino->default_max_batch_size),
                          "backend 'openvino', setting '%s'", setting);
+    if (!err)
+        bconfig_warn_unknown(backend, cmdline, (const char *const[]){NULL});
     yyjson_doc_free(doc);
     return err;
 }

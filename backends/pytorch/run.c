@@ -72,7 +72,7 @@ static TRITONSERVER_Error *give_number(struct state *state, size_t index)
 static TRITONSERVER_Error *pytorch_run_give_input(struct state *state, size_t index)
 {
     const struct model_input *of = &state->model->inputs[index];
-    const struct binput *input = &state->inputs[index];
+    struct binput *input = &state->inputs[index];
     int64_t shape[BRUN_MAX_DIMS];
     const void *data = NULL;
     if (of->datatype == TRITONSERVER_TYPE_BYTES)

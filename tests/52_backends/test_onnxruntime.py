@@ -11,6 +11,8 @@ from harness import paths
 from harness.repository import Repository
 from harness.servers import Nereid
 from models import onnx_models
+from onnx import helper
+from tritonclient.utils import InferenceServerException
 
 from clients import ask, load, parameters, tensor
 
@@ -112,6 +114,33 @@ def test_a_model_that_is_wrong_is_told_what(tmp_path: Path) -> None:
             assert status == 400
             assert says in error
             assert ("leave the batch dimension out of dims" in error) == (name == "filled_in")
+
+
+def test_a_batch_output_that_the_model_does_not_have(tmp_path: Path) -> None:
+    made = Repository(tmp_path / "models")
+    ragged = "batch_output { target_name: 'logit' kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: 'x' }\n"
+    onnx_models.save(onnx_models.dense(), made.model("dense", 'backend: "onnxruntime"\nmax_batch_size: 4\n' + ragged))
+    with Nereid(made.path, EXPLICIT) as server:
+        status, error = load(server, "dense")
+    assert status == 400
+    assert "batch_output names 'logit', which is no output of the model" in error
+
+
+def test_one_value_for_a_whole_batch(tmp_path: Path) -> None:
+    """It cannot be divided among requests. The log says so at once; who asks for the other output is answered, who asks for it never is."""
+    made = Repository(tmp_path / "models")
+    nodes = [helper.make_node("Add", ["x", "x"], ["y"]), helper.make_node("ReduceSum", ["x"], ["all"], keepdims=0)]
+    built = onnx_models.model(nodes, [("x", "FP32", ["n", 2])], [("y", "FP32", ["n", 2]), ("all", "FP32", [])])
+    config = tensor("input", "x", "FP32", [2]) + tensor("output", "y", "FP32", [2]) + tensor("output", "all", "FP32", [1])
+    onnx_models.save(built, made.model("sums", 'backend: "onnxruntime"\nmax_batch_size: 4\n' + config))
+    x = np.ones((1, 2), np.float32)
+    with Nereid(made.path, EXPLICIT) as server:
+        assert load(server, "sums") == (200, "")
+        assert "output 'all' of the file is one value without rows" in server.process.log()
+        for _ in range(3):
+            np.testing.assert_array_equal(ask(server, "http", "sums", {"x": x}, ["y"])["y"], x + x)
+            with pytest.raises(InferenceServerException, match="failed to split the output tensor 'all' in responses"):
+                ask(server, "http", "sums", {"x": x}, ["all"])
 
 
 def test_none_at_all(repository: Repository, tmp_path: Path) -> None:

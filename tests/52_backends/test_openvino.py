@@ -401,6 +401,12 @@ def test_a_setting_of_the_command_line_that_is_wrong_is_named(repository: Reposi
     assert "backend 'openvino', setting 'default-max-batch-size': failed to convert 'two' to integral number" in error
 
 
+def test_a_setting_of_the_command_line_that_nobody_reads_is_told(repository: Repository) -> None:
+    with Nereid(repository.path, {"model-control-mode": "explicit", "backend-config": "openvino,default-max-batchsize=2"}) as server:
+        assert load(server, "dense") == (200, "")
+        assert "the setting 'default-max-batchsize' of backend 'openvino' is unknown and has no effect" in server.process.log()
+
+
 def test_a_gpu_instance_is_refused(served: Server, repository: Repository) -> None:
     folder = repository.model("bad_gpu", OPENVINO + "max_batch_size: 4\ninstance_group { kind: KIND_MODEL }\n" + DENSE)
     openvino_oracle.save_ir(onnx_models.dense(), folder)
