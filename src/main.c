@@ -30,14 +30,14 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 
 static void watch_memory(void)
 {
-    struct sigaction act = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    struct sigaction act = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigaction(SIGBUS, &act, &before);
 }
 
 static void watch_crashes(void)
 {
     static const int numbers[] = {SIGSEGV, SIGILL, SIGFPE, SIGABRT};
-    struct sigaction act = {.sa_handler = on_crash, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction act = {.sa_handler = on_crash, .sa_flags = (int)SA_RESETHAND | SA_ONSTACK};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
         struct sigaction there;
         if (sigaction(numbers[i], NULL, &there) == 0 && there.sa_handler == SIG_DFL)

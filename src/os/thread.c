@@ -3,6 +3,7 @@
 #include "base/fault.h"
 #include "base/mem.h"
 #include "base/slab.h"
+#include "os/signal_stack.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,9 +30,11 @@ static void *entry(void *p)
     struct thread *t = p;
     of_server = true;
     pthread_setname_np(pthread_self(), t->name);
+    void *stack = signal_stack_begin();
     slab_thread_begin();
     t->fn(t->arg);
     slab_thread_end();
+    signal_stack_end(stack);
     return NULL;
 }
 

@@ -4,6 +4,7 @@
 #include "run/run.h"
 #include "os/process/crash.h"
 #include "os/shm_guard.h"
+#include "os/signal_stack.h"
 #include "isolate/child/isolate_child.h"
 #include "base/build_version.h"
 
@@ -11,6 +12,12 @@ static void tell_crash(int signal_number)
 {
     crash_line(BUILD_VERSION, signal_number);
     isolate_child_crashed();
+}
+
+static int run_program(int argc, char **argv)
+{
+    signal_stack_begin(); /* until the process ends */
+    return run_server(argc, argv);
 }
 
 static struct TRITONSERVER_Error *host_open(int argc, char *const *argv,
@@ -30,7 +37,7 @@ static struct TRITONSERVER_Error *host_stop(struct hosted *h)
 }
 
 const struct nereid_private nereid_private_v1 = {
-    .run = run_server,
+    .run = run_program,
     .crash_line = tell_crash,
     .memory_fault = shm_guard_fault,
     .host_open = host_open,

@@ -6,12 +6,14 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
 from harness import rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
+from witness import compile_backend
 
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 BODY = {"id": 'a"b\nc', "inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [2], "data": [1, 2]}]}
@@ -312,6 +314,23 @@ def test_access_log_lines_are_short(repository: Repository, tmp_path: Path, log_
     for line in lines:
         assert len(line.encode()) < 4096
         assert line in lines[:2] or line.rstrip("}").endswith('..."')
+
+
+def test_a_thread_without_a_stack_left_has_its_last_line(tmp_path: Path) -> None:
+    made = Repository(tmp_path / "models")
+    tensors = "input { name: 'INPUT0' data_type: TYPE_FP32 dims: [ 2 ] } output { name: 'OUTPUT0' data_type: TYPE_FP32 dims: [ 2 ] }"
+    made.model("deep", f"backend: 'bottomless' {tensors}")
+    server = Nereid(made.path, {"backend-directory": str(compile_backend(tmp_path / "backends", "bottomless"))}).start()
+    server.process.judged = False
+    try:
+        with pytest.raises((OSError, HTTPException)):
+            rawhttp.post(server.http, "/v2/models/deep/infer", BODY)
+        assert server.process.ended_within(120)
+        log = server.process.log()
+        if "Sanitizer" not in log:  # it says it its own way
+            assert re.search(r"^nereid \S+ crashed: signal 11 \(SIGSEGV\), process \d+, thread \S+, executing model 'deep', version 1", log, re.M)
+    finally:
+        server.kill()
 
 
 def test_the_last_line_of_a_crash(repository: Repository) -> None:
