@@ -357,7 +357,7 @@ STAGES = [
     Stage("build-dev", "build: address and undefined-behaviour sanitizers", build("dev"), ("build",)),
     Stage("floors", "build: the bare floors", build("release", "bench_floor_http", "bench_floor_grpc"), ("build",)),
     Stage("clients-build", "build: gRPC clients of C++, Go, Java and Node, Prometheus' linter, KServe's client", clients, ("stores-build",)),
-    Stage("deploy-build", "build: helm, promtool, kubeconform, umoci and schemas", deploy, ("stores-build",)),
+    Stage("deploy-build", "build: helm, kubeconform and schemas", deploy, ("stores-build",)),
     *rungs(needs=RELEASE),
     Stage("build-tsan", "build: thread sanitizer", build("tsan"), ("build-dev",)),
     python("hostile", "hostile clients", "45_hostile", RELEASE),

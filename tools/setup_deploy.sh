@@ -1,7 +1,8 @@
 #!/bin/bash
-# setup_deploy.sh - install the tools that look at deploy/ into build/deploy, out of tests/54_deploy/tools: helm, promtool, kubeconform and umoci are
-# Go modules, the schemas of Kubernetes and of bills of materials come in Python packages, those of the operator of Prometheus in a Go module. All of it is pinned and
-# checked by hash. A stamp remembers what was built.
+# setup_deploy.sh - install the tools that look at deploy/ into build/deploy, out of tests/54_deploy/tools: helm and kubeconform are Go modules,
+# the schemas of Kubernetes and of bills of materials come in Python packages, those of the operator of Prometheus in a Go module. All of it is
+# pinned and checked by hash. A stamp remembers what was built. promtool and umoci are Debian's (tools/packages/test.unpacked): they take longer
+# to build than to use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ROOT=$PWD
@@ -14,13 +15,7 @@ OPERATOR=github.com/prometheus-operator/prometheus-operator@v0.85.0
 OPERATOR_SUM=h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=
 export LC_ALL=C
 
-setup_go() {
-    # promtool without what finds servers in clouds: that is most of it, and a check of rules has no use for it.
-    go_programs "$SOURCES/go" -tags remove_all_sd \
-        helm.sh/helm/v3/cmd/helm github.com/yannh/kubeconform/cmd/kubeconform github.com/prometheus/prometheus/cmd/promtool
-}
-
-setup_umoci() { go_programs "$SOURCES/umoci" github.com/opencontainers/umoci/cmd/umoci; }
+setup_go() { go_programs "$SOURCES/go" helm.sh/helm/v3/cmd/helm github.com/yannh/kubeconform/cmd/kubeconform; }
 
 setup_schemas() {
     local found
@@ -35,4 +30,4 @@ setup_schemas() {
     "$PYTHON" "$SOURCES/schemas.py" "$OUT"/wheels/kubernetes_validate-*.whl "${found#* }/jsonnet/prometheus-operator" "$OUT/schemas"
 }
 
-build_once tools/setup_deploy.sh "$SOURCES" setup_go setup_umoci setup_schemas
+build_once tools/setup_deploy.sh "$SOURCES" setup_go setup_schemas

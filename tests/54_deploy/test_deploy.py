@@ -20,6 +20,7 @@ CHART = paths.ROOT / "deploy" / "helm" / "nereid"
 RUNTIME = paths.ROOT / "deploy" / "kserve" / "servingruntime.yaml"
 TOOLS = paths.ROOT / "build" / "deploy"
 SETUP = "tools/setup_deploy.sh"
+OF_DEBIAN = paths.ROOT / "build" / "deps" / "test" / "usr" / "bin"
 KUBERNETES = ("1.25.0", "1.34.0", "1.37.0")
 ALL = [
     "--set=autoscaling.enabled=true", "--set=serviceMonitor.enabled=true", "--set=rules.enabled=true", "--set=dashboard.enabled=true",
@@ -32,7 +33,8 @@ GIVEN_BY_PROMETHEUS = {"namespace", "pod", "instance", "le"}
 
 
 def tool(name: str, *options: str, fed: str | None = None, cwd: Path | None = None) -> tuple[int, str]:
-    argv = [str(paths.need(TOOLS / "bin" / name, SETUP)), *options]
+    program = paths.need(OF_DEBIAN / name, "tools/setup.sh test") if name == "promtool" else paths.need(TOOLS / "bin" / name, SETUP)
+    argv = [str(program), *options]
     env = {"HOME": str(TOOLS), "PATH": "/usr/bin:/bin"}
     got = subprocess.run(argv, input=fed, cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False)
     return got.returncode, got.stdout + got.stderr

@@ -16,7 +16,7 @@ from harness.repository import Repository
 from harness.servers import Nereid
 from test_debian import validate
 
-UMOCI = paths.ROOT / "build" / "deploy" / "bin" / "umoci"
+UMOCI = paths.ROOT / "build" / "deps" / "test" / "usr" / "bin" / "umoci"
 MOST = 100e6  # bytes
 BODY = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[2],"data":[1,2]}]}'
 # A root of its own: what the image has, not to be written; with a /tmp, the devices and processes that any runtime gives.
@@ -56,7 +56,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tag(image: Path) -> str:
-    (found,) = run(paths.need(UMOCI, "tools/setup_deploy.sh"), "ls", "--layout", image).split()
+    (found,) = run(paths.need(UMOCI, "tools/setup.sh test"), "ls", "--layout", image).split()
     return found
 
 
@@ -77,7 +77,7 @@ def config(bundle: Path) -> dict[str, Any]:
 
 def test_its_version_and_size(image: Path, tag: str, bundle: Path) -> None:
     assert tag == run(paths.nereid_binary(), "--version").split()[1]
-    assert "HISTORY" in run(UMOCI, "stat", "--image", f"{image}:{tag}")
+    assert "CREATED BY" in run(UMOCI, "stat", "--image", f"{image}:{tag}")
     unpacked = sum(path.stat().st_size for path in (bundle / "rootfs").rglob("*") if path.is_file() and not path.is_symlink())
     packed = sum(path.stat().st_size for path in (image / "blobs" / "sha256").iterdir())
     assert packed < unpacked < MOST

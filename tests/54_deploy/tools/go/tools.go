@@ -4,7 +4,6 @@
 package deploy
 
 import (
-	_ "github.com/prometheus/prometheus/cmd/promtool"
 	_ "github.com/yannh/kubeconform/cmd/kubeconform"
 	_ "helm.sh/helm/v3/cmd/helm"
 )
