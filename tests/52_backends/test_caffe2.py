@@ -88,11 +88,17 @@ CONVOLUTIONS = [
     conv("first", (5, 4, 3, 3), bias=5, kernel=3, order="NCHW"),
     conv("one dimension", (5, 4, 3), [(2, 4, 11)], kind="Conv1D", kernels=[3], pads=[1, 0]),
     conv("three dimensions", (5, 4, 2, 3, 2), [(2, 4, 5, 6, 4)], kind="Conv3D", kernels=[2, 3, 2], pads=[1, 0, 1, 0, 1, 0]),
+    conv("margins of three sides", (5, 4, 3, 3), kernel=3, pad_t=1, pad_l=2, pad_b=1),
     conv("plain", (4, 5, 3, 3), bias=5, kind="ConvTranspose", kernel=3),
     conv("strided", (4, 5, 3, 3), bias=5, kind="ConvTranspose", kernel=3, stride=2, pad=1, adj=1),
     conv("sides", (4, 5, 3, 2), kind="ConvTranspose", kernel_h=3, kernel_w=2, stride_h=2, stride_w=3, adj_h=1, adj_w=2),
     conv("groups", (4, 3, 3, 3), bias=6, kind="ConvTranspose", kernel=3, group=2, stride=2),
     conv("last", (4, 3, 3, 5), LAST, bias=5, kind="ConvTranspose", kernel=3, stride=2, order="NHWC"),
+    conv("same", (4, 5, 3, 3), kind="ConvTranspose", kernel=3, stride=2, legacy_pad=2),
+    conv("same, even", (4, 5, 4, 4), kind="ConvTranspose", kernel=4, legacy_pad=2),
+    conv("same, apart", (4, 5, 2, 2), kind="ConvTranspose", kernel=2, stride=3, legacy_pad=2),
+    conv("valid", (4, 5, 3, 3), kind="ConvTranspose", kernel=3, stride=2, legacy_pad=1),
+    conv("margin of one side", (4, 5, 3, 3), kind="ConvTranspose", kernel=3, stride=2, pad_t=1),
 ]
 
 POOLS = [
@@ -106,6 +112,11 @@ POOLS = [
         one(kind, "ceil", [(1, 4, 6, 8), (2, 4, 7, 7)], arg_kernel=3, arg_stride=2, arg_legacy_pad=3),
         one(kind, "ceil padded", [(1, 4, 6, 8), (2, 4, 7, 7)], arg_kernel=3, arg_stride=2, arg_pad=1, arg_legacy_pad=3),
         one(kind, "ceil inside", [(1, 2, 4, 4)], arg_kernel=2, arg_stride=2, arg_pad=1, arg_legacy_pad=3),
+        one(kind, "ceil, margins before", [(2, 4, 7, 6)], arg_kernel=3, arg_stride=2, arg_pad_t=1, arg_pad_l=1, arg_pad_b=0, arg_pad_r=0, arg_legacy_pad=3),
+        one(kind, "ceil, margins behind", [(2, 4, 7, 6)], arg_kernel=3, arg_stride=2, arg_pad_t=0, arg_pad_l=0, arg_pad_b=1, arg_pad_r=1, arg_legacy_pad=3),
+        one(kind, "global with a kernel", IMAGES, arg_global_pooling=1, arg_kernel=2, arg_stride=1, arg_pad=0),
+        one(f"{kind}1D", "global", [(2, 3, 9)], arg_global_pooling=1, arg_stride=1),
+        one(f"{kind}3D", "global", [(2, 3, 5, 6, 4)], arg_global_pooling=1, arg_stride=1),
         one(kind, "same", IMAGES, arg_kernel=3, arg_stride=2, arg_legacy_pad=2),
         one(kind, "last", LAST, arg_kernel=3, arg_stride=2, arg_pad=1, arg_order="NHWC"),
         one(kind, "global last", LAST, arg_global_pooling=1, arg_order="NHWC"),
@@ -273,21 +284,51 @@ def write(repository: Repository, name: str, tensors: str, content: bytes, init:
     return folder
 
 
-def write_case(repository: Repository, case: Case, number: int) -> None:
+# What Caffe2 refuses too, when it loads or runs, and what the error says here.
+WRONG = [
+    (one(kind, "wrong type", [(3, 8)], **{f"arg_{name}": value for name, value in arguments.items()}), f"the argument '{said}' has to be {what}")
+    for kind, arguments, said, what in (
+        ("LeakyRelu", {"alpha": 1}, "alpha", "a floating-point number"),
+        ("Elu", {"alpha": 2}, "alpha", "a floating-point number"),
+        ("Clip", {"min": 0, "max": 1}, "min", "a floating-point number"),
+        ("Softmax", {"axis": 1.0}, "axis", "an integer"),
+        ("ConstantFill", {"value": 1, "dtype": 1}, "value", "a floating-point number"),
+        ("ConstantFill", {"value": 1.0, "dtype": 5}, "value", "an integer"),
+    )
+] + [
+    (one("ResizeNearest", "wrong type", IMAGES, arg_width_scale=2, arg_height_scale=2.0), "the argument 'width_scale' has to be a floating-point number"),
+    (one("MaxPool", "wrong type", IMAGES, arg_kernel=2, arg_stride=2.0), "the argument 'stride' has to be an integer"),
+    (one("MaxPool", "wrong order", IMAGES, arg_kernel=2, arg_order=1), "the argument 'order' has to be a string"),
+    (
+        one("SpatialBN", "wrong type", IMAGES, {name: (4,) for name in ("scale", "bias", "mean", "variance")}, arg_is_test=1, arg_epsilon=1),
+        "the argument 'epsilon' has to be a floating-point number",
+    ),
+    (conv("both", (5, 4, 3, 3), kernel=3, kernels=[2, 2]), "both 'kernels' and 'kernel' are given"),
+    (conv("both", (5, 4, 3, 3), kernels=[3, 3], kernel_h=3, kernel_w=3), "both 'kernels' and 'kernel_h' are given"),
+    (one("MaxPool", "global with a stride", IMAGES, arg_global_pooling=1, arg_stride=2), "global_pooling takes no stride, dilation or margins"),
+    (one("MaxPool", "global with margins", IMAGES, arg_global_pooling=1, arg_pad=1), "global_pooling takes no stride, dilation or margins"),
+    (one("Sum", "broadcast", [(2, 3)], {"w": (3,)}), "'w' has 1 dimensions, 'x' has 2"),
+    (one("FC", "wide bias", [(3, 8)], {"w": (5, 8), "b": (1, 5)}), "'b' has 2 dimensions, 1 is needed"),
+    (one("Slice", "nothing", [(5, 6)], arg_starts=[4, 0], arg_ends=[2, 3]), "starts has 4 where ends has 2"),
+    (one("Slice", "nothing", [(5,)], arg_starts=[-2], arg_ends=[-4]), "starts has -2 where ends has -4"),
+]
+
+
+def write_case(repository: Repository, case: Case, name: str, rank: int) -> None:
     constants = case.constants()
     inputs = case.inputs(case.shapes[0])
-    tensors = "".join(tensor("input", name, OF_NUMPY[array.dtype.name], [-1] * array.ndim) for name, array in inputs.items())
-    expected = caffe2_oracle.answer(case.operators, inputs | constants, case.output)
-    tensors += tensor("output", case.output, OF_NUMPY[case.gives], [-1] * expected.ndim)
+    tensors = "".join(tensor("input", each, OF_NUMPY[array.dtype.name], [-1] * array.ndim) for each, array in inputs.items())
+    tensors += tensor("output", case.output, OF_NUMPY[case.gives], [-1] * rank)
     content = net("case", case.operators, [*inputs, *constants], [case.output])
-    init = net("init", [fill(name, array) for name, array in constants.items()], [], list(constants)) if constants else None
-    write(repository, f"case{number}", tensors, content, init)
+    init = net("init", [fill(each, array) for each, array in constants.items()], [], list(constants)) if constants else None
+    write(repository, name, tensors, content, init)
 
 
 # Models as they are served: eight numbers of sixteen, and what is wrong with some.
 
 DENSE = [operator("FC", ["x", "w", "b"], ["h"]), operator("Tanh", ["h"], ["logits"])]
 DENSE_TENSORS = tensor("input", "x", "FP32", [16]) + tensor("output", "logits", "FP32", [8])
+IMAGE_TENSORS = DENSE_TENSORS.replace("[16]", "[4, 9, 7]").replace("[8]", "[-1, -1, -1]")
 WEIGHTS = {name: np.random.default_rng(1).standard_normal(shape).astype(np.float32) for name, shape in (("w", (8, 16)), ("b", (8,)))}
 FILLED = [fill(name, array) for name, array in WEIGHTS.items()]
 INIT = net("init", FILLED, [], list(WEIGHTS))
@@ -371,6 +412,14 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
         dense([operator("FC", ["x", "w", "b"], ["h"]), operator("Tan\u00ff", ["h"], ["logits"])]).replace("\u00ff".encode(), b"h\xff"), DENSE_TENSORS,
         "operator 'Tanh\\xff' that computes 'logits': operators of this type are not supported",
     ),
+    "bad_caffe_padding": (
+        dense([operator("ConvTranspose", ["x", "w"], ["logits"], kernel=3, legacy_pad=3)]), IMAGE_TENSORS,
+        "operator 'ConvTranspose' that computes 'logits': legacy_pad 3 is for pooling",
+    ),
+    "bad_two_paddings": (
+        dense([operator("MaxPool", ["x"], ["logits"], kernel=3, pad=1, pads=[0, 0, 0, 0])]), IMAGE_TENSORS,
+        "operator 'MaxPool' that computes 'logits': both 'pads' and 'pad' are given",
+    ),
     "bad_values": (
         dense([operator("GivenTensorFill", [], ["y"], shape=[3], values=[1.0]), *DENSE]), DENSE_TENSORS,
         "values has 1 elements for a shape of 3",
@@ -380,7 +429,10 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
 
 def write_models(repository: Repository) -> None:
     for number, case in enumerate(CASES):
-        write_case(repository, case, number)
+        expected = caffe2_oracle.answer(case.operators, case.inputs(case.shapes[0]) | case.constants(), case.output)
+        write_case(repository, case, f"case{number}", expected.ndim)
+    for number, (case, _said) in enumerate(WRONG):
+        write_case(repository, case, f"wrong{number}", 1)
     write(repository, "dense", DENSE_TENSORS, dense(), INIT, 16)
     batching = "dynamic_batching { max_queue_delay_microseconds: 2000 }\ninstance_group { count: 2 kind: KIND_CPU }\n"
     write(repository, "dense_many", DENSE_TENSORS + batching, dense(), INIT, 16)
@@ -430,6 +482,16 @@ def test_each_operator(served: Server, number: int) -> None:
         found = ask(served, "grpc", f"case{number}", inputs)[case.output]
         assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)), ids=[case.name for case, _ in WRONG])
+def test_refuses_what_caffe2_refuses(served: Server, number: int) -> None:
+    case, said = WRONG[number]
+    with pytest.raises(caffe2_oracle.Refused):
+        caffe2_oracle.answer(case.operators, case.inputs(case.shapes[0]) | case.constants(), case.output)
+    status, error = load(served, f"wrong{number}")
+    assert status == 400
+    assert f"operator '{case.name.split('-')[0]}' that computes 'y': {said}" in error
 
 
 # Models

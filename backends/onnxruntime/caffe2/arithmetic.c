@@ -88,6 +88,10 @@ TRITONSERVER_Error *arithmetic_sum(struct step *step)
     if (count == 1)
         return arithmetic_same(step);
     for (size_t i = 1; i < count; i++) {
+        const struct graph_value *first = step->in[0], *other = step->in[i];
+        if (first->rank >= 0 && other->rank >= 0 && first->rank != other->rank)
+            return step_err(step, "'%s' has %d dimensions, '%s' has %d", other->blob, other->rank,
+                            first->blob, first->rank);
         const char *next = i + 1 < count ? graph_name(step->graph) : step->out[0]->name;
         put_two(step, "Add", sum, step->in[i]->name, next);
         sum = next;
@@ -199,6 +203,9 @@ TRITONSERVER_Error *arithmetic_fc(struct step *step)
     int64_t axis;
     const char *inputs[4] = {NULL};
     TRITONSERVER_Error *err = as_matrices(step, "axis", "axis_w", &axis, inputs);
+    const struct graph_value *bias = step->in[2];
+    if (!err && bias->rank >= 0 && bias->rank != 1)
+        err = step_err(step, "'%s' has %d dimensions, 1 is needed", bias->blob, bias->rank);
     if (err)
         return err;
     inputs[2] = step->in[2]->name;

@@ -230,8 +230,7 @@ static TRITONSERVER_Error *constant_type(const struct step *step, enum graph_typ
     *ret_type = GRAPH_FLOAT;
     if (netdef_has(step->op, "dtype"))
         return fillers_type(step, "dtype", ret_type);
-    if (netdef_has(step->op, "value") &&
-        netdef_int(step->op, "value", 0) == netdef_int(step->op, "value", 1))
+    if (netdef_holds(step->op, "value", NETDEF_WHOLE))
         *ret_type = GRAPH_INT64;
     return NULL;
 }
@@ -245,6 +244,8 @@ TRITONSERVER_Error *fillers_constant(struct step *step)
     TRITONSERVER_Error *err = constant_type(step, &type);
     if (!err && type == GRAPH_FLOAT16)
         err = step_err(step, "dtype FLOAT16 is not supported");
+    if (!err)
+        err = step_kind(step, "value", is_real(type) ? NETDEF_REAL : NETDEF_WHOLE);
     if (!err)
         err = constant_shape(step, size_of(type), &shape, &rank);
     if (err)

@@ -113,6 +113,14 @@ bool netdef_has(const struct netdef_op *op, const char *name)
     return find_arg(op, name) != NULL;
 }
 
+bool netdef_holds(const struct netdef_op *op, const char *name, enum netdef_kind kind)
+{
+    static const uint32_t numbers[] = {
+        [NETDEF_REAL] = ARG_FLOAT, [NETDEF_WHOLE] = ARG_INT, [NETDEF_TEXT] = ARG_TEXT};
+    struct wire_field field;
+    return find_value(op, name, numbers[kind], numbers[kind], &field);
+}
+
 int64_t netdef_int(const struct netdef_op *op, const char *name, int64_t absent)
 {
     struct wire_field field;

@@ -38,6 +38,12 @@ TRITONSERVER_Error *netdef_read(struct scratch *memory, struct wire bytes, const
 /* netdef_has - true if an operator has the argument. */
 bool netdef_has(const struct netdef_op *op, const char *name);
 
+/* What an argument that is one value can be. */
+enum netdef_kind { NETDEF_REAL, NETDEF_WHOLE, NETDEF_TEXT };
+
+/* netdef_holds - true if an operator has the argument and its value is of this kind. */
+bool netdef_holds(const struct netdef_op *op, const char *name, enum netdef_kind kind);
+
 /* netdef_int, netdef_float - the value of an argument; `absent` if the operator does not have
  * the argument, or if its value has another type. */
 int64_t netdef_int(const struct netdef_op *op, const char *name, int64_t absent);

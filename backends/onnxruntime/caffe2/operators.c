@@ -96,6 +96,18 @@ static const char harmless[] =
     " engine cudnn_exhaustive_search exhaustive_search deterministic ws_nbytes_limit shared_buffer "
     "use_cudnn init_params net_position float16_compute no_bias ";
 
+/* Arguments that are one value, by kind, with a space on both sides of each. Lists are not in
+ * here, nor are arguments whose kind depends on others. */
+static const char *const single[] = {
+    [NETDEF_REAL] = " alpha beta bias epsilon height_scale max min momentum ratio scale "
+                    "width_scale ",
+    [NETDEF_WHOLE] = " add_axis adj adj_h adj_w axis axis_a axis_b axis_w broadcast "
+                     "count_include_pad dilation dilation_h dilation_w global_pooling group "
+                     "input_as_shape is_test kernel kernel_h kernel_w legacy_pad match_outer pad "
+                     "pad_b pad_l pad_r pad_t size stride stride_h stride_w trans_a trans_b ",
+    [NETDEF_TEXT] = " order ",
+};
+
 const struct step_row *operators_find(const char *type)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -114,6 +126,16 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
+static TRITONSERVER_Error *operators_check_argument(const struct step *step, const char *name)
+{
+    if (!is_listed(step->row->args, name) && !is_listed(harmless, name))
+        return step_err(step, "the argument '%s' is not supported", name);
+    for (int kind = NETDEF_REAL; kind <= NETDEF_TEXT; kind++)
+        if (is_listed(single[kind], name))
+            return step_kind(step, name, (enum netdef_kind)kind);
+    return NULL;
+}
+
 static TRITONSERVER_Error *check_operator(const struct step *step)
 {
     const struct netdef_op *op = step->op;
@@ -123,10 +145,10 @@ static TRITONSERVER_Error *check_operator(const struct step *step)
                         row->least, row->most);
     if (op->output_count == 0)
         return step_err(step, "it has no output");
-    for (size_t i = 0; i < op->arg_count; i++)
-        if (!is_listed(row->args, op->args[i].name) && !is_listed(harmless, op->args[i].name))
-            return step_err(step, "the argument '%s' is not supported", op->args[i].name);
-    return NULL;
+    TRITONSERVER_Error *err = NULL;
+    for (size_t i = 0; i < op->arg_count && !err; i++)
+        err = operators_check_argument(step, op->args[i].name);
+    return err;
 }
 
 TRITONSERVER_Error *operators_translate(struct step *step)

@@ -266,6 +266,10 @@ TRITONSERVER_Error *shapes_slice(struct step *step)
         err = told_ints(step, "ends", 2, ends, &end_count);
     if (!err && count != end_count)
         err = step_err(step, "starts has %zu values, ends has %zu", count, end_count);
+    for (size_t i = 0; i < count && !err; i++)
+        if (ends[i] < starts[i] && (ends[i] < 0) == (starts[i] < 0))
+            err = step_err(step, "starts has %lld where ends has %lld", (long long)starts[i],
+                           (long long)ends[i]);
     if (err)
         return err;
     count_as_onnx(starts, count);

@@ -42,6 +42,16 @@ TRITONSERVER_Error *step_axis(const struct step *step, const char *name, int64_t
     return NULL;
 }
 
+TRITONSERVER_Error *step_kind(const struct step *step, const char *name, enum netdef_kind kind)
+{
+    static const char *const words[] = {[NETDEF_REAL] = "a floating-point number",
+                                        [NETDEF_WHOLE] = "an integer",
+                                        [NETDEF_TEXT] = "a string"};
+    if (!netdef_has(step->op, name) || netdef_holds(step->op, name, kind))
+        return NULL;
+    return step_err(step, "the argument '%s' has to be %s", name, words[kind]);
+}
+
 TRITONSERVER_Error *step_ints(const struct step *step, const char *name, int64_t *ret_values,
                               size_t *ret_count)
 {

@@ -43,6 +43,10 @@ TRITONSERVER_Error *step_rank(const struct step *step, size_t input, int least, 
 TRITONSERVER_Error *step_axis(const struct step *step, const char *name, int64_t absent, int dims,
                               int64_t *ret_axis);
 
+/* step_kind - check that an argument that is there is one value of this kind.
+ * errors   it is something else; Caffe2 refuses that too */
+TRITONSERVER_Error *step_kind(const struct step *step, const char *name, enum netdef_kind kind);
+
 /* step_ints - read an argument that is a list of integers.
  * ret_values  room for GRAPH_MAX_INTS values
  * errors      the list is longer */

@@ -6,57 +6,84 @@ enum { PAD_TOLD = 0, PAD_NONE = 1, PAD_SAME = 2, PAD_CAFFE = 3 };
 enum { MAX_PLACES = 8 };
 
 struct window {
+    bool transposed;
+    bool whole;    /* the window is the whole image */
     size_t places; /* number of dimensions without batch and channels */
     int64_t kernel[GRAPH_MAX_INTS], stride[GRAPH_MAX_INTS], dilation[GRAPH_MAX_INTS];
     int64_t pads[GRAPH_MAX_INTS], more[GRAPH_MAX_INTS];
     int64_t padding; /* a value PAD_... */
 };
 
-/* Read sizes, one for each dimension: from the list `several`; or for height and width, from
- * `one` (both have that value) or from `first` and `second`. */
-static TRITONSERVER_Error *read_sizes(const struct step *step, size_t places, const char *several,
-                                      const char *one, const char *first, const char *second,
-                                      int64_t absent, int64_t *ret_sizes)
+/* The arguments that give sizes: a list for all dimensions; or for height and width, one value
+ * for all sizes, or an argument for each size. */
+struct size_arguments {
+    const char *several, *one, *each[4];
+    size_t sides; /* number of sizes for each dimension */
+    int64_t absent;
+};
+
+static const struct size_arguments kernels = {"kernels", "kernel", {"kernel_h", "kernel_w"}, 1, 0};
+static const struct size_arguments strides = {"strides", "stride", {"stride_h", "stride_w"}, 1, 1};
+static const struct size_arguments dilations = {
+    "dilations", "dilation", {"dilation_h", "dilation_w"}, 1, 1};
+static const struct size_arguments adjs = {"adjs", "adj", {"adj_h", "adj_w"}, 1, 0};
+static const struct size_arguments margins = {
+    "pads", "pad", {"pad_t", "pad_l", "pad_b", "pad_r"}, 2, 0};
+
+/* Read sizes. As in Caffe2, arguments for each size count only if all of them are there.
+ * ret_count  the number of sizes that the operator gives; 0 = none */
+static TRITONSERVER_Error *read_sizes(const struct step *step, const struct window *window,
+                                      const struct size_arguments *arguments, int64_t *ret_sizes,
+                                      size_t *ret_count)
 {
     const struct netdef_op *op = step->op;
-    size_t count = 0;
-    TRITONSERVER_Error *err = step_ints(step, several, ret_sizes, &count);
+    size_t wanted = arguments->sides * window->places, single = 2 * arguments->sides;
+    TRITONSERVER_Error *err = step_ints(step, arguments->several, ret_sizes, ret_count);
+    bool one = netdef_has(op, arguments->one), each = true;
+    for (size_t i = 0; i < single; i++)
+        each = each && netdef_has(op, arguments->each[i]);
+    if (!err && *ret_count && (one || each))
+        err = step_err(step, "both '%s' and '%s' are given", arguments->several,
+                       one ? arguments->one : arguments->each[0]);
     if (err)
         return err;
-    if (netdef_has(op, one) || (netdef_has(op, first) && netdef_has(op, second))) {
-        count = 2;
-        ret_sizes[0] = netdef_int(op, one, netdef_int(op, first, absent));
-        ret_sizes[1] = netdef_int(op, one, netdef_int(op, second, absent));
-    }
-    for (; count == 0 && places > 0; places--)
-        ret_sizes[places - 1] = absent;
-    if (count && count != places)
-        return step_err(step, "%s has %zu values for images of %zu dimensions", several, count,
-                        places);
+    for (size_t i = 0; i < single && (one || each); i++)
+        ret_sizes[(*ret_count)++] = netdef_int(op, one ? arguments->one : arguments->each[i], 0);
+    for (size_t i = 0; i < wanted && *ret_count == 0; i++)
+        ret_sizes[i] = arguments->absent;
+    if (*ret_count && *ret_count != wanted && !window->whole)
+        return step_err(step, "%s has %zu values for images of %zu dimensions", arguments->several,
+                        *ret_count, window->places);
     return NULL;
 }
 
 static TRITONSERVER_Error *read_pads(const struct step *step, struct window *window)
 {
-    static const char *const sides[] = {"pad_t", "pad_l", "pad_b", "pad_r"};
-    const struct netdef_op *op = step->op;
-    size_t count = 0;
-    TRITONSERVER_Error *err = step_ints(step, "pads", window->pads, &count);
+    size_t count;
+    TRITONSERVER_Error *err = read_sizes(step, window, &margins, window->pads, &count);
     if (err)
         return err;
-    for (size_t i = 0; i < 4; i++)
-        if (netdef_has(op, "pad") || netdef_has(op, sides[i])) {
-            window->pads[i] = netdef_int(op, "pad", netdef_int(op, sides[i], 0));
-            count = 4;
-        }
-    if (count && count != 2 * window->places)
-        return step_err(step, "pads has %zu values for images of %zu dimensions", count,
-                        window->places);
-    window->padding = netdef_int(op, "legacy_pad", PAD_TOLD);
+    window->padding = netdef_int(step->op, "legacy_pad", PAD_TOLD);
     if (window->padding < PAD_TOLD || window->padding > PAD_CAFFE)
         return step_err(step, "legacy_pad is %lld", (long long)window->padding);
     if (count && (window->padding == PAD_NONE || window->padding == PAD_SAME))
         return step_err(step, "both pads and a legacy_pad that finds them are given");
+    /* Caffe2 handles both alike here. */
+    if (window->transposed && window->padding == PAD_SAME)
+        window->padding = PAD_NONE;
+    /* Caffe has no margins of their own behind the image. */
+    for (size_t i = 0; i < window->places && window->padding == PAD_CAFFE; i++)
+        window->pads[window->places + i] = window->pads[i];
+    return NULL;
+}
+
+/* A window that is the whole image cannot be moved. Its kernel is passed over. */
+static TRITONSERVER_Error *check_whole_image(const struct step *step, const struct window *window)
+{
+    for (size_t i = 0; i < window->places; i++)
+        if (window->stride[i] > 1 || window->dilation[i] > 1 || window->pads[i] ||
+            window->pads[window->places + i])
+            return step_err(step, "global_pooling takes no stride, dilation or margins");
     return NULL;
 }
 
@@ -80,22 +107,22 @@ static TRITONSERVER_Error *check_window(const struct step *step, const struct wi
 static TRITONSERVER_Error *read_window(const struct step *step, const struct step_image *image,
                                        struct window *window)
 {
+    size_t count;
     window->places = (size_t)image->rank - 2;
     if (window->places > MAX_PLACES)
         return step_err(step, "images of %zu dimensions are not supported", window->places);
-    TRITONSERVER_Error *err = read_sizes(step, window->places, "kernels", "kernel", "kernel_h",
-                                         "kernel_w", 0, window->kernel);
+    TRITONSERVER_Error *err = read_sizes(step, window, &kernels, window->kernel, &count);
     if (!err)
-        err = read_sizes(step, window->places, "strides", "stride", "stride_h", "stride_w", 1,
-                         window->stride);
+        err = read_sizes(step, window, &strides, window->stride, &count);
     if (!err)
-        err = read_sizes(step, window->places, "dilations", "dilation", "dilation_h", "dilation_w",
-                         1, window->dilation);
+        err = read_sizes(step, window, &dilations, window->dilation, &count);
     if (!err)
-        err = read_sizes(step, window->places, "adjs", "adj", "adj_h", "adj_w", 0, window->more);
+        err = read_sizes(step, window, &adjs, window->more, &count);
     if (!err)
         err = read_pads(step, window);
-    return err ? err : check_window(step, window);
+    if (err)
+        return err;
+    return window->whole ? check_whole_image(step, window) : check_window(step, window);
 }
 
 static void put_window(struct graph *graph, const struct window *window)
@@ -118,11 +145,13 @@ static void end_window(struct step *step, const struct step_image *image, size_t
 static TRITONSERVER_Error *convolve(struct step *step, bool transposed)
 {
     struct graph *graph = step->graph;
-    struct window window = {0};
+    struct window window = {.transposed = transposed};
     struct step_image image;
     TRITONSERVER_Error *err = step_begin_image(step, 3, &image);
     if (!err)
         err = read_window(step, &image, &window);
+    if (!err && window.padding == PAD_CAFFE)
+        err = step_err(step, "legacy_pad %d is for pooling", PAD_CAFFE);
     if (err)
         return err;
     const char *inputs[4] = {image.input, step_image_order(step, &image, step->in[1]->name)};
@@ -141,8 +170,6 @@ static TRITONSERVER_Error *convolve(struct step *step, bool transposed)
 
 TRITONSERVER_Error *windows_conv(struct step *step)
 {
-    if (netdef_int(step->op, "legacy_pad", PAD_TOLD) == PAD_CAFFE)
-        return step_err(step, "legacy_pad %d is for pooling", PAD_CAFFE);
     return convolve(step, false);
 }
 
@@ -153,18 +180,19 @@ TRITONSERVER_Error *windows_conv_transpose(struct step *step)
 
 static TRITONSERVER_Error *pool(struct step *step, const char *whole)
 {
-    struct window window = {0};
+    struct window window = {.whole = netdef_int(step->op, "global_pooling", 0)};
     struct step_image image;
     TRITONSERVER_Error *err = step_begin_image(step, 3, &image);
+    if (!err)
+        err = read_window(step, &image, &window);
     if (err)
         return err;
-    if (netdef_int(step->op, "global_pooling", 0)) {
+    if (window.whole) {
         graph_node(step->graph, whole, image.input, image.output);
         step_end_image(step, &image);
         return NULL;
     }
     int64_t count_margin = netdef_int(step->op, "count_include_pad", 0);
-    err = read_window(step, &image, &window);
     for (size_t i = 0; !err && i < window.places; i++)
         if (window.dilation[i] != 1)
             err = step_err(step, "pooling with dilation is not there");
