@@ -5,12 +5,19 @@
 #include "../common/bentry.h"
 #include "../common/berr.h"
 
+TRITONSERVER_Error *instance_new_request(struct instance *instance)
+{
+    ov_infer_request_free(instance->request);
+    instance->request = NULL;
+    return vino_err(
+        ov_compiled_model_create_infer_request(instance->model->compiled, &instance->request),
+        "creating infer request object");
+}
+
 static TRITONSERVER_Error *openvino_instance_make_request(struct instance *instance)
 {
     size_t count = instance->model->outputs.count;
-    TRITONSERVER_Error *err = vino_err(
-        ov_compiled_model_create_infer_request(instance->model->compiled, &instance->request),
-        "creating infer request object");
+    TRITONSERVER_Error *err = instance_new_request(instance);
     for (size_t i = 0; i < count && !err; i++)
         err = vino_err(
             ov_infer_request_get_output_tensor_by_index(instance->request, i, &instance->own[i]),

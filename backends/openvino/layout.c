@@ -153,3 +153,23 @@ TRITONSERVER_Error *layout_has_batch(const struct model *model, bool *ret_has)
     free(text);
     return NULL;
 }
+
+TRITONSERVER_Error *layout_has_state(const struct model *model, bool *ret_has)
+{
+    static const char before_xml[] = "\xEF\xBB\xBF \t\r\n", gguf[] = "GGUF";
+    char begin[64] = "", *text;
+    FILE *file = fopen(model->path, "re");
+    if (file) { /* some formats are folders, of which nothing is read */
+        begin[fread(begin, 1, sizeof begin - 1, file)] = '\0';
+        fclose(file);
+    }
+    *ret_has = strncmp(begin, gguf, strlen(gguf)) == 0;
+    if (begin[strspn(begin, before_xml)] != '<')
+        return NULL;
+    TRITONSERVER_Error *err = openvino_layout_read_text(model->path, &text);
+    if (err)
+        return err;
+    *ret_has = strstr(text, "ReadValue") != NULL;
+    free(text);
+    return NULL;
+}

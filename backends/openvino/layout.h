@@ -7,3 +7,8 @@
  * have none.
  * errors   INTERNAL if the file cannot be read */
 TRITONSERVER_Error *layout_has_batch(const struct model *model, bool *ret_has);
+
+/* layout_has_state - true if the model may have variables: an IR file, under any name, that reads
+ * one, or a GGUF file. The runtime makes no variables of other formats.
+ * errors   INTERNAL if the file cannot be read */
+TRITONSERVER_Error *layout_has_state(const struct model *model, bool *ret_has);

@@ -13,6 +13,7 @@
 #include "../common/bfile.h"
 #include "check.h"
 #include "complete.h"
+#include "layout.h"
 #include "prepare.h"
 #include "signature.h"
 
@@ -147,6 +148,13 @@ static TRITONSERVER_Error *build_for_batches(struct model *model)
     return err;
 }
 
+static void warn_of_model(const struct model *model)
+{
+    if (model->has_state)
+        blog_warn("model '%s' has a state: each run begins with the one that the file has",
+                  model->name);
+}
+
 static TRITONSERVER_Error *openvino_model_load(struct model *model)
 {
     TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &model->name);
@@ -165,7 +173,11 @@ static TRITONSERVER_Error *openvino_model_load(struct model *model)
     if (!err)
         err = check_inputs(model);
     if (!err)
+        err = layout_has_state(model, &model->has_state);
+    if (!err)
         err = build_for_batches(model);
+    if (!err)
+        warn_of_model(model);
     ov_model_free(model->graph);
     model->graph = NULL;
     return err;

@@ -39,6 +39,7 @@ struct model {
     yyjson_val *config;
     int64_t max_batch_size;
     bool batching_filled_in; /* max_batch_size is not of the configuration's file */
+    bool has_state;          /* variables: an infer request keeps them from run to run */
     int64_t fixed_batch;     /* the only batch size of the compiled model; 0 = any */
     struct options options;
     char *path;          /* of the model's file */

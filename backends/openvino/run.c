@@ -161,10 +161,11 @@ static TRITONSERVER_Error *lend_output(struct state *state, size_t index)
 }
 
 /* For a batch of one request. A response has its outputs in the order in which they are made. So
- * after an output with an open shape, the others cannot be made earlier either. */
+ * after an output with an open shape, the others cannot be made earlier either. Where outputs are
+ * lent a run may be repeated, which a state does not allow. */
 static TRITONSERVER_Error *lend_outputs(struct state *state)
 {
-    bool open = state->run->count != 1;
+    bool open = state->run->count != 1 || state->model->has_state;
     TRITONSERVER_Error *err = NULL;
     for (size_t i = 0; i < state->model->outputs.count && !err && !open; i++) {
         if (!state->outputs[i].wanted)
@@ -329,6 +330,8 @@ static TRITONSERVER_Error *openvino_run_work(struct brun *run, void *of)
     if (err || run->batch_size == 0)
         return err;
     err = choose_rows(&state);
+    if (!err && state.model->has_state)
+        err = instance_new_request(instance);
     for (size_t i = 0; i < state.model->inputs.count && !err; i++)
         err = bind_input(&state, i);
     if (!err)

@@ -10,6 +10,7 @@ from harness import paths
 # Behind everything else: the package that lies beside it is another ONNX Runtime.
 sys.path.append(str(paths.need(paths.ROOT / "build" / "deps" / "openvino")))
 import openvino  # noqa: E402
+import openvino.opset13  # noqa: E402
 
 CORE = openvino.Core()
 
@@ -24,6 +25,18 @@ def save_ir(built: onnx.ModelProto, folder: Path, inputs: str | None = None, out
             openvino.layout_helpers.set_layout(port, openvino.Layout(layout))
     openvino.save_model(model, path, compress_to_fp16=False)
     return path
+
+
+def save_counter(folder: Path) -> None:
+    """Writes FOLDER/1/model.xml: y is the sum of all x that the infer request got."""
+    operators = openvino.opset13
+    x = operators.parameter([1, 1], np.float32, name="x")
+    read = operators.read_value(operators.constant(np.zeros((1, 1), np.float32)), "sum", np.float32, [1, 1])
+    total = operators.add(read, x)
+    total.output(0).set_names({"y"})
+    (folder / "1").mkdir(parents=True, exist_ok=True)
+    built = openvino.Model([operators.result(total)], [operators.assign(total, "sum")], [x], "counter")
+    openvino.save_model(built, folder / "1" / "model.xml")
 
 
 def answers(path: Path, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -55,6 +55,11 @@ def write_models(made: Repository) -> None:
     openvino_oracle.save_ir(onnx_models.add_sub(batch=2, width=3), made.model("unbatched", None))
     openvino_oracle.save_ir(onnx_models.add_sub(batch=1, width=3), made.model("rebatched", OPENVINO + "max_batch_size: 4\n"))
     openvino_oracle.save_ir(onnx_models.non_zero(), made.model("non_zero", None))
+    openvino_oracle.save_counter(made.model("counter", None))
+    openvino_oracle.save_counter(made.model("counter_many", OPENVINO + "instance_group { count: 2 kind: KIND_CPU }\n"))
+    misnamed = made.model("counter_misnamed", AS_ONNX)
+    openvino_oracle.save_counter(misnamed)
+    (misnamed / "1" / "model.xml").rename(misnamed / "1" / "model.onnx")
     openvino_oracle.save_ir(onnx_models.scalar(), made.model("scalar", None))
     openvino_oracle.save_ir(onnx_models.keeps_flagged(), made.model("keeps_flagged", OPENVINO + "max_batch_size: 4\n"))
     wide = tensor("input", "x", "FP32", [4, 4], "reshape: { shape: [ 16 ] }")
@@ -346,6 +351,14 @@ def test_an_output_without_its_rows(served: Server) -> None:
             assert ask(served, "grpc", "keeps_flagged", whole)["y"].tolist() == x.tolist()
         with pytest.raises(grpcclient.InferenceServerException, match="expected batch size of 2 in model output, got 1"):
             ask(served, "grpc", "keeps_flagged", part)
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("model", ["counter", "counter_many", "counter_misnamed"])
+def test_no_request_sees_the_state_that_another_left(served: Server, protocol: str, model: str) -> None:
+    for value in (1000, 0, 0, 5, 0):
+        assert ask(served, protocol, model, {"x": np.array([[value]], np.float32)})["y"].tolist() == [[value]]
+    assert f"model '{model}' has a state: each run begins with the one that the file has" in served.process.log()
 
 
 # Configurations
