@@ -5,6 +5,7 @@
 #include "../common/bcomplete.h"
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "../common/blog.h"
 
 enum { TEXT_SIZE = BCONFIG_SHAPE_TEXT };
 
@@ -165,4 +166,28 @@ TRITONSERVER_Error *check_outputs(struct model *model)
         tensor->served = true;
     }
     return NULL;
+}
+
+/* What the runtime computes as on CPU; NULL if it is the type itself. */
+static const char *computed_as(TRITONSERVER_DataType datatype)
+{
+    if (datatype == TRITONSERVER_TYPE_FP64)
+        return "FP32";
+    if (datatype == TRITONSERVER_TYPE_INT64 || datatype == TRITONSERVER_TYPE_UINT32 ||
+        datatype == TRITONSERVER_TYPE_UINT64)
+        return "INT32";
+    return NULL;
+}
+
+void check_warn_of_types(const struct model *model, const char *kind, const struct model_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct model_tensor *tensor = &list->tensors[i];
+        const char *smaller = computed_as(tensor->datatype);
+        if (smaller)
+            blog_warn("model '%s', %s '%s': OpenVINO computes TYPE_%s as %s, values that do not "
+                      "fit come out wrong",
+                      model->name, kind, tensor->name,
+                      TRITONSERVER_DataTypeString(tensor->datatype), smaller);
+    }
 }

@@ -15,6 +15,12 @@ TRITONSERVER_Error *check_inputs(const struct model *model);
  * errors   as check_inputs */
 TRITONSERVER_Error *check_outputs(struct model *model);
 
+/* check_warn_of_types - log a line for each tensor whose data type the runtime does not compute
+ * with; call it when the tensors have the types that clients see.
+ * kind     "input" or "output" */
+void check_warn_of_types(const struct model *model, const char *kind,
+                         const struct model_list *list);
+
 /* check_read_shape - the shape that the backend sees for an entry of the configuration: reshape
  * if there is one, else dims.
  * ret_dims  room for BRUN_MAX_DIMS

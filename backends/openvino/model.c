@@ -150,6 +150,8 @@ static TRITONSERVER_Error *build_for_batches(struct model *model)
 
 static void warn_of_model(const struct model *model)
 {
+    check_warn_of_types(model, "input", &model->inputs);
+    check_warn_of_types(model, "output", &model->outputs);
     if (model->has_state)
         blog_warn("model '%s' has a state: each run begins with the one that the file has",
                   model->name);

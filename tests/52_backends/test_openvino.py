@@ -222,6 +222,14 @@ def test_datatype(served: Server, protocol: str, datatype: str) -> None:
     np.testing.assert_array_equal(found, data)
 
 
+@pytest.mark.parametrize(("datatype", "computed"), [("INT64", "INT32"), ("UINT32", "INT32"), ("UINT64", "INT32"), ("FP64", "FP32")])
+def test_a_data_type_that_is_computed_as_a_smaller_one_is_named_in_the_log(served: Server, datatype: str, computed: str) -> None:
+    for kind, name in (("input", "x"), ("output", "y")):
+        said = f"model 'type_{datatype.lower()}', {kind} '{name}': OpenVINO computes TYPE_{datatype} as {computed}, values that do not fit come out wrong"
+        assert served.process.log().count(said) == 1
+    assert "model 'type_fp32', " not in served.process.log()
+
+
 def test_bf16(served: Server) -> None:
     raw = np.array([0, 1, -2, 0.5, 256, -0.125], np.float32).view(np.uint16)[1::2].tobytes()
     request = rawgrpc.infer_request("type_bf16", [("x", "BF16", [2, 3], raw)])
