@@ -44,6 +44,9 @@ enum { /* an entry of a map */
        /* KernelList, KernelDef */
        KERNEL_LIST_KERNEL = 1,
        KERNEL_DEVICE = 2,
+       /* OpList, OpDef */
+       OPERATION_LIST_OPERATION = 1,
+       OPERATION_NAME = 1,
        /* SavedModel */
        SAVED_GRAPHS = 2,
        /* MetaGraphDef */

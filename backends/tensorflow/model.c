@@ -10,6 +10,7 @@
 #include "../common/bfile.h"
 #include "check.h"
 #include "complete.h"
+#include "operations.h"
 #include "signature.h"
 
 static TRITONSERVER_Error *tensorflow_model_read_config(struct model *model)
@@ -36,28 +37,6 @@ static TRITONSERVER_Error *tensorflow_model_find_file(struct model *model)
         err =
             berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                      "platform %s not supported for TensorFlow model '%s'", platform, model->name);
-    return err;
-}
-
-/* Loads the libraries of operations. The server has checked that they lie in the model's
- * directory. Operations stay registered as long as the process lives. */
-static TRITONSERVER_Error *load_libraries(const struct model *model)
-{
-    size_t index, count;
-    yyjson_val *file;
-    TRITONSERVER_Error *err = NULL;
-    yyjson_val *files =
-        yyjson_obj_get(yyjson_obj_get(model->config, "model_operations"), "op_library_filename");
-    yyjson_arr_foreach(files, index, count, file)
-    {
-        if (err)
-            return err;
-        TF_Status *status = TF_NewStatus();
-        TF_Library *library = TF_LoadLibrary(yyjson_get_str(file), status);
-        if (library)
-            TF_DeleteLibraryHandle(library);
-        err = runtime_err(status, "loading a library of operations for model", model->name);
-    }
     return err;
 }
 
@@ -96,7 +75,7 @@ static TRITONSERVER_Error *tensorflow_model_load(struct model *model)
     if (!err)
         err = tensorflow_model_find_file(model);
     if (!err)
-        err = load_libraries(model);
+        err = operations_load(model);
     if (!err)
         err = open_first(model);
     return err;

@@ -64,7 +64,7 @@ TF_Buffer *TF_NewBufferFromString(const void *proto, size_t size);
 void TF_DeleteBuffer(TF_Buffer *buffer);
 
 TF_Library *TF_LoadLibrary(const char *file, TF_Status *status);
-void TF_DeleteLibraryHandle(TF_Library *library);
+TF_Buffer TF_GetOpList(TF_Library *library);
 TF_Buffer *TF_GetRegisteredKernelsForOp(const char *name, TF_Status *status);
 
 TF_Graph *TF_NewGraph(void);
