@@ -286,6 +286,28 @@ static TRITONSERVER_Error *check_rows(const struct run *run, const char *name,
                     name, (long long)run->batch->rows, (long long)found);
 }
 
+/* Refuses a result that has more or fewer elements than the shapes of its input ask for. */
+static TRITONSERVER_Error *check_elements(const struct run *run, const struct model_tensor *tensor,
+                                          const struct result *result)
+{
+    struct result share;
+    size_t count, sum = 0;
+    for (uint32_t i = 0; i < run->batch->count; i++) {
+        if (!run->batch->items[i].in_batch)
+            continue;
+        TRITONSERVER_Error *err = batch_io_shape(run, tensor, i, share.shape, &share.rank, &count);
+        if (err)
+            return err;
+        if (__builtin_add_overflow(sum, count, &sum))
+            sum = SIZE_MAX;
+    }
+    if (sum == result->elements)
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                    "output '%s' has %zu elements, the shapes of input '%s' ask for %zu",
+                    tensor->name, result->elements, tensor->divided_by->name, sum);
+}
+
 /* Gives each item as many elements of one output as the shape of its input says, one item after
  * the other. */
 static TRITONSERVER_Error *divide(struct run *run, size_t index)
@@ -295,6 +317,8 @@ static TRITONSERVER_Error *divide(struct run *run, size_t index)
     struct result result = {0};
     TRITONSERVER_Error *err =
         onnxruntime_output_read_result(run, run->output_values[index], strings, &result);
+    if (!err)
+        err = check_elements(run, output->tensor, &result);
     size_t first = 0;
     for (uint32_t i = 0; i < run->batch->count && !err; i++) {
         struct brun_item *item = &run->batch->items[i];
@@ -303,11 +327,6 @@ static TRITONSERVER_Error *divide(struct run *run, size_t index)
         if (!item->in_batch)
             continue;
         err = batch_io_shape(run, output->tensor, i, share.shape, &share.rank, &count);
-        if (!err && count > result.elements - first)
-            err = berr_new(TRITONSERVER_ERROR_INTERNAL,
-                           "output '%s' has %zu elements, fewer than the shapes of input '%s' ask "
-                           "for",
-                           output->tensor->name, result.elements, output->tensor->divided_by->name);
         if (!err && !item->err && output->told->wanted_by[i])
             brun_fail(item, strings ? onnxruntime_output_write_strings(run, item, index, &share,
                                                                        first, count, false)

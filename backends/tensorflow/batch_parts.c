@@ -177,39 +177,67 @@ TRITONSERVER_Error *batch_parts_read(struct model *model)
     return err ? err : link_outputs(model);
 }
 
+/* Finds the shape and size of the part of an item in the batch. */
+static TRITONSERVER_Error *part_of_item(const struct brun *run, const struct model_tensor *tensor,
+                                        const struct binput *by, uint32_t item,
+                                        struct boutput_tensor *ret_part, uint64_t *ret_bytes)
+{
+    struct binput_share of = {0};
+    binput_share(run, by, item, &of);
+    TRITONSERVER_Error *err =
+        bcomputed_part(run, tensor->name, tensor->served_dims, tensor->served_rank, by, &of,
+                       ret_part->shape, &ret_part->rank);
+    if (!err && !brun_bytes(tensor->datatype, ret_part->shape, ret_part->rank, ret_bytes))
+        err = berr_new(TRITONSERVER_ERROR_INVALID_ARG, "output '%s' is too large", tensor->name);
+    return err;
+}
+
+/* Refuses a result that has more or fewer elements than all parts together. */
+static TRITONSERVER_Error *check_sum(const struct brun *run, const struct model_tensor *tensor,
+                                     const struct binput *by, uint64_t bytes)
+{
+    struct boutput_tensor part;
+    uint64_t size, sum = 0;
+    uint64_t element = TRITONSERVER_DataTypeByteSize(tensor->datatype);
+    for (uint32_t i = 0; i < run->count; i++) {
+        if (!run->items[i].in_batch)
+            continue;
+        TRITONSERVER_Error *err = part_of_item(run, tensor, by, i, &part, &size);
+        if (err)
+            return err;
+        if (__builtin_add_overflow(sum, size, &sum))
+            sum = UINT64_MAX;
+    }
+    if (sum == bytes)
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                    "failed to split the output tensor '%s' in responses: it has %llu elements, "
+                    "the shapes of input '%s' ask for %llu",
+                    tensor->name, (unsigned long long)(bytes / element), by->name,
+                    (unsigned long long)(sum / element));
+}
+
 TRITONSERVER_Error *batch_parts_divide(struct brun *run, const struct model_tensor *tensor,
                                        const struct boutput *output, const struct binput *by,
                                        const struct boutput_tensor *result)
 {
     const char *data = result->data;
-    uint64_t left = 0;
-    if (!brun_bytes(output->datatype, result->shape, result->rank, &left))
-        left = 0;
-    for (uint32_t i = 0; i < run->count; i++) {
+    uint64_t size = 0;
+    brun_bytes(tensor->datatype, result->shape, result->rank, &size);
+    TRITONSERVER_Error *err = check_sum(run, tensor, by, size);
+    for (uint32_t i = 0; i < run->count && !err; i++) {
         struct brun_item *item = &run->items[i];
-        struct binput_share of;
-        struct boutput_tensor share;
-        uint64_t size = 0;
+        struct boutput_tensor part;
         void *buffer = NULL;
-        if (!binput_share(run, by, i, &of))
+        if (!item->in_batch)
             continue;
-        TRITONSERVER_Error *err =
-            bcomputed_part(run, tensor->name, tensor->served_dims, tensor->served_rank, by, &of,
-                           share.shape, &share.rank);
-        if (err)
-            return err;
-        if (!brun_bytes(output->datatype, share.shape, share.rank, &size) || size > left)
-            return berr_new(TRITONSERVER_ERROR_INTERNAL,
-                            "failed to split the output tensor '%s' in responses: it has fewer "
-                            "elements than the shapes of its input '%s'",
-                            output->name, by->name);
-        if (!item->err && output->wanted_by[i])
+        err = part_of_item(run, tensor, by, i, &part, &size);
+        if (!err && !item->err && output->wanted_by[i])
             brun_fail(item,
-                      boutput_buffer(item, output, share.shape, share.rank, size, NULL, &buffer));
+                      boutput_buffer(item, output, part.shape, part.rank, size, NULL, &buffer));
         if (buffer && size)
             memcpy(buffer, data, size);
         data += size;
-        left -= size;
     }
-    return NULL;
+    return err;
 }

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.http as httpclient
-from harness import metrics, rawhttp
-from harness.repository import Repository
+from harness import metrics, rawhttp, together
+from harness.repository import Repository, config_type
 from harness.servers import KINDS, Nereid, Server
 from models import onnx_models
 from onnx import helper
@@ -167,3 +167,23 @@ def test_a_shape_that_no_batch_input_can_tell_of(tmp_path: Path) -> None:
         assert answer.status == 400
         assert "the shape of input 'x' is too large" in answer.json()["error"]
         assert ask(server, "flat", np.empty((2, *[0] * 8), np.float32))["y"].tolist() == [0] * 16
+
+
+@pytest.mark.parametrize(("node", "found"), [(helper.make_node("Concat", ["x", "x"], ["y"], axis=0), 10), (helper.make_node("Slice", ["x", "zero", "two"], ["y"]), 2)])
+@pytest.mark.parametrize("datatype", ["FP32", "BYTES"])
+def test_a_divided_output_that_does_not_add_up(tmp_path: Path, datatype: str, node: Any, found: int) -> None:
+    """Whose elements are too many or too few nobody knows: no request of the batch gets another's."""
+    repository = Repository(tmp_path / "models")
+    of = config_type(datatype)
+    text = 'platform: "onnxruntime_onnx"\nmax_batch_size: 4\n' + DELAY.replace("[ 4 ]", "[ 2 ]")
+    text += f'input {{ name: "x" data_type: {of} dims: [ -1 ] allow_ragged_batch: true }}\noutput {{ name: "y" data_type: {of} dims: [ -1 ] }}\n'
+    text += 'batch_output { target_name: "y" kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "x" }\n'
+    constants = {"zero": np.array([0]), "two": np.array([2])}
+    onnx_models.save(onnx_models.model([node], [("x", datatype, ["n"])], [("y", datatype, ["m"])], constants), repository.model("x", text))
+    value = "a" if datatype == "BYTES" else 1
+    bodies = [json.dumps({"inputs": [{"name": "x", "datatype": datatype, "shape": [1, n], "data": [value] * n}]}).encode() for n in (2, 3)]
+    with Nereid(repository.path) as server:
+        said = together.ask(server, "/v2/models/x/infer", bodies)
+    assert [each.status for each in said] == [500] * 2, said[0].body
+    expected = f"output 'y' has {found} elements, the shapes of input 'x' ask for 5"
+    assert [each.json()["error"] for each in said] == [expected] * 2

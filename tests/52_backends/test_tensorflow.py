@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
-from harness import arrays, rawgrpc, rawhttp
+from harness import arrays, rawgrpc, rawhttp, together
 from harness.arrays import TYPES
 from harness.repository import Repository, config_type
 from harness.servers import KINDS, Nereid, Server
@@ -453,6 +453,29 @@ def test_shapes_that_differ_in_a_batch(served: Server, model: str) -> None:
         assert [got["y_longest"].item() for got in found] == [9] * 4
         assert max(got["y_sum"].item() for got in found) == sum(x.size for x in data)
     assert batches_of < 4
+
+
+@pytest.mark.parametrize(("part", "found"), [("", 10), ("half", 2)])
+def test_a_divided_output_that_does_not_add_up(tmp_path: Path, part: str, found: int) -> None:
+    """Whose elements are too many or too few nobody knows: no request of the batch gets another's."""
+    repository = Repository(tmp_path / "models")
+    graph = files.Graph()
+    x = graph.input("x", "FP32", [-1])
+    if part:
+        begin, size = (graph.constant(name, np.array([value], np.int32)) for name, value in (("begin", 0), ("size", 2)))
+        graph.add("y", "Slice", [x, begin, size], T=files.FP32, Index=files.kind("INT32"))
+    else:
+        graph.add("y", "ConcatV2", [x, x, graph.constant("axis", np.array(0, np.int32))], N=files.whole(2), T=files.FP32, Tidx=files.kind("INT32"))
+    text = GRAPH + "max_batch_size: 4\n" + DYNAMIC.replace("[ 8 ]", "[ 2 ]")
+    text += tensor("input", "x", "FP32", [-1], "allow_ragged_batch: true") + tensor("output", "y", "FP32", [-1])
+    text += 'batch_output { target_name: "y" kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "x" }\n'
+    files.save_graph(graph, repository.model("x", text))
+    bodies = [json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, n], "data": [n] * n}]}).encode() for n in (2, 3)]
+    with Nereid(repository.path) as server:
+        said = together.ask(server, "/v2/models/x/infer", bodies)
+    assert [each.status for each in said] == [500] * 2, said[0].body
+    expected = f"failed to split the output tensor 'y' in responses: it has {found} elements, the shapes of input 'x' ask for 5"
+    assert [each.json()["error"] for each in said] == [expected] * 2
 
 
 # Shapes
