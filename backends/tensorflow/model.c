@@ -1,5 +1,6 @@
 #include "model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,6 +21,17 @@ static TRITONSERVER_Error *tensorflow_model_read_config(struct model *model)
     return err ? err : options_read(model->runtime, model->name, model->config, &model->options);
 }
 
+/* TensorFlow reads by itself what lies in the directory of a SavedModel. */
+static TRITONSERVER_Error *check_directory(const struct model *model)
+{
+    char *inside;
+    if (asprintf(&inside, "%s/", model->path) < 0)
+        return berr_no_memory();
+    TRITONSERVER_Error *err = bfile_check_folder(inside, model->name);
+    free(inside);
+    return err;
+}
+
 /* If the configuration does not name the format, the file shows it: a SavedModel is a directory. */
 static TRITONSERVER_Error *tensorflow_model_find_file(struct model *model)
 {
@@ -37,7 +49,7 @@ static TRITONSERVER_Error *tensorflow_model_find_file(struct model *model)
         err =
             berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                      "platform %s not supported for TensorFlow model '%s'", platform, model->name);
-    return err;
+    return err || model->is_graph ? err : check_directory(model);
 }
 
 static TRITONSERVER_Error *learn_saved(struct model *model, const TF_Buffer *meta)

@@ -160,6 +160,13 @@ def _half_saved(folder: Path) -> None:
     file.write_bytes(file.read_bytes()[:200])
 
 
+def _pipe(folder: Path, file: str = "saved_model.pb") -> None:
+    path = folder / "1" / "model.savedmodel" / file
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(exist_ok=True)
+    os.mkfifo(path)
+
+
 def _no_operation(folder: Path) -> None:
     graph = files.Graph()
     graph.add("logits", "NobodyKnowsThis", [graph.input("x", "FP32", [-1, 16])])
@@ -210,6 +217,11 @@ BAD: dict[str, tuple[str, Any, str]] = {
     "bad_empty": (GRAPH + ROWS + DENSE, _content(b""), "model 'bad_empty' has an empty network"),
     "bad_half": (GRAPH + ROWS + DENSE, _half, "tensorflow error in loading model 'bad_half': "),
     "bad_half_saved": (SAVED + ROWS + DENSE, _half_saved, "tensorflow error in loading model 'bad_half_saved': "),
+    "bad_pipe": (SAVED + ROWS + DENSE, _pipe, "/1/model.savedmodel/saved_model.pb' of model 'bad_pipe' is not a regular file"),
+    "bad_pipe_below": (
+        SAVED + ROWS + DENSE, lambda folder: _pipe(folder, "variables/variables.index"),
+        "/1/model.savedmodel/variables/variables.index' of model 'bad_pipe_below' is not a regular file",
+    ),
     "bad_operation": (GRAPH + ROWS + DENSE, _no_operation, "NobodyKnowsThis"),
     "bad_bare": (GRAPH, None, "a GraphDef does not say what its inputs and outputs are, so config.pbtxt has to list them"),
     "bad_name": (GRAPH + ROWS + DENSE.replace('"x"', '"z"'), None, "unexpected inference input 'z', allowed inputs are: x"),
