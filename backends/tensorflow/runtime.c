@@ -83,11 +83,13 @@ static TRITONSERVER_Error *about_setting(TRITONSERVER_Error *err, const char *na
     return berr_about(err, "backend 'tensorflow', setting '%s'", name);
 }
 
-static TRITONSERVER_Error *tensorflow_runtime_read_settings(yyjson_val *cmdline,
+static TRITONSERVER_Error *tensorflow_runtime_read_settings(TRITONBACKEND_Backend *backend,
+                                                            yyjson_val *cmdline,
                                                             struct runtime *runtime)
 {
     static const char rows[] = "default-max-batch-size", soft[] = "allow-soft-placement",
                       fraction[] = "gpu-memory-fraction";
+    static const char *const names[] = {soft, fraction, NULL};
     TRITONSERVER_Error *err = NULL;
     const char *text = text_of_setting(cmdline, rows);
     if (text)
@@ -98,6 +100,8 @@ static TRITONSERVER_Error *tensorflow_runtime_read_settings(yyjson_val *cmdline,
     text = text_of_setting(cmdline, fraction);
     if (!err && text)
         err = about_setting(parse_fraction(text, &runtime->gpu_memory_fraction), fraction);
+    if (!err)
+        bconfig_warn_unknown(backend, cmdline, names);
     return err;
 }
 
@@ -112,8 +116,8 @@ TRITONSERVER_Error *runtime_new(TRITONBACKEND_Backend *backend, struct runtime *
         runtime->processors = cpus_usable();
         runtime->soft_placement = true;
         runtime->has_cuda = gpus_built_in();
-        err = tensorflow_runtime_read_settings(yyjson_obj_get(yyjson_doc_get_root(doc), "cmdline"),
-                                               runtime);
+        err = tensorflow_runtime_read_settings(
+            backend, yyjson_obj_get(yyjson_doc_get_root(doc), "cmdline"), runtime);
     } else {
         err = berr_no_memory();
     }

@@ -3,6 +3,7 @@ shapes, signatures, sessions, what does not load. What is right is what NumPy co
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -679,6 +680,15 @@ def test_a_setting_of_the_command_line_that_is_wrong_is_named(repository: Reposi
         status, error = load(server, "dense")
         assert status == 400
         assert f"setting '{setting.split('=')[0]}': {says}" in error
+
+
+def test_a_setting_of_the_command_line_that_nobody_reads_is_told(repository: Repository) -> None:
+    known = ["allow-soft-placement=false", "gpu-memory-fraction=0.5", "default-max-batch-size=2"]
+    unknown = ["allow_soft_placement=false", "gpu-memory-fracton=0.5"]
+    with Nereid(repository.path, {"model-control-mode": "explicit", "backend-config": [f"tensorflow,{each}" for each in known + unknown]}) as server:
+        assert load(server, "dense") == (200, "")
+        told = re.findall(r"the setting '(.*)' of backend 'tensorflow' is unknown and has no effect", server.process.log())
+    assert sorted(told) == [each.split("=")[0] for each in unknown]
 
 
 def test_an_error_of_a_run_is_the_request_s(served: Server) -> None:
