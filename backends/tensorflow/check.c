@@ -164,6 +164,11 @@ static TRITONSERVER_Error *tensorflow_check_state(const struct model *model, yyj
         return tensorflow_check_no_such_tensor(&model->outputs, &claim);
     output->is_state = true;
     err = tensorflow_check_type(model, &claim, output);
+    if (!err && output->datatype == TRITONSERVER_TYPE_BYTES)
+        err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
+                       "unable to load model '%s': the state of output '%s' is TYPE_STRING, which "
+                       "is not supported",
+                       model->name, claim.name);
     if (err)
         return err;
     claim.kind = "input";

@@ -148,10 +148,26 @@ static TRITONSERVER_Error *tensorflow_session_find_all(const struct model *model
     return NULL;
 }
 
+/* TensorFlow takes no tensor twice in a run. */
+static TRITONSERVER_Error *check_inputs_differ(const struct model *model, const TF_Output *inputs)
+{
+    const struct model_tensor *tensors = model->inputs.tensors;
+    for (size_t i = 1; i < model->inputs.count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (inputs[i].oper == inputs[j].oper && inputs[i].index == inputs[j].index)
+                return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                                "unable to load model '%s': the inputs '%s' and '%s' are one "
+                                "tensor of the graph, '%s'",
+                                model->name, tensors[j].name, tensors[i].name, tensors[i].source);
+    return NULL;
+}
+
 TRITONSERVER_Error *session_bind(const struct model *model, struct session *session)
 {
     TRITONSERVER_Error *err =
         tensorflow_session_find_all(model, session, &model->inputs, &session->inputs);
+    if (!err)
+        err = check_inputs_differ(model, session->inputs);
     if (!err)
         err = tensorflow_session_find_all(model, session, &model->outputs, &session->outputs);
     return err ? err : init_ops_run(model, session);

@@ -178,6 +178,18 @@ def _unknown(folder: Path) -> None:
     files.save(*_reordered(files.lists_of_unknown_shape(), folder))
 
 
+def _two_names(folder: Path) -> None:
+    """Of one tensor, which is written in two ways."""
+    files.save(files.same("FP32", [-1]), folder, {"a": ("x:0", "FP32", [-1]), "b": ("x", "FP32", [-1])}, {"y": ("y:0", "FP32", [-1])})
+
+
+def _joined(folder: Path) -> None:
+    graph = files.Graph()
+    graph.add("after", "StringJoin", [graph.input("before", "BYTES", [-1]), graph.input("x", "BYTES", [-1])], N=files.whole(2))
+    graph.add("y", "Identity", ["after"], T=files.kind("BYTES"))
+    files.save_graph(graph, folder)
+
+
 def _fixed_batch(folder: Path) -> None:
     graph = files.same("FP32", [2, 4])
     files.save(graph, folder, {"x": ("x:0", "FP32", [2, 4])}, {"y": ("y:0", "FP32", [2, 4])})
@@ -262,6 +274,12 @@ BAD: dict[str, tuple[str, Any, str]] = {
     "bad_control": (
         SAVED + ROWS + DENSE + STATES, None, "configuration specified sequence control 'start', but model does not provide that input",
     ),
+    "bad_state": (
+        GRAPH + tensor("input", "x", "STRING", [-1]) + tensor("output", "y", "STRING", [-1])
+        + "sequence_batching { state { input_name: 'before' output_name: 'after' data_type: TYPE_STRING dims: [ 1 ] } }\n", _joined,
+        "unable to load model 'bad_state': the state of output 'after' is TYPE_STRING, which is not supported",
+    ),
+    "bad_two_names": (SAVED, _two_names, "unable to load model 'bad_two_names': the inputs 'a' and 'b' are one tensor of the graph, 'x'"),
     "bad_signature": (
         SAVED + ROWS + DENSE + parameters({"TF_SIGNATURE_DEF": "none"}), None,
         "unable to load model 'bad_signature', expected 'none' signature",
