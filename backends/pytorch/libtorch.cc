@@ -166,37 +166,42 @@ int64_t count_results(const c10::TypePtr &type, bool &keyed)
                                                                                               : 1;
 }
 
-/* True if a block of a model may keep its arguments: in itself, or in a list or dictionary.
- * Calls that cannot be inspected may do so too. */
-bool may_keep(const jit::Block *block)
+/* True if a block of a model changes anything in place, or sets attributes: so it may keep its
+ * arguments, or change them. Which tensors share memory is not asked, since PyTorch does not tell
+ * of each operation that may give back its own input. Calls that cannot be inspected may change
+ * anything. */
+bool changes(const jit::Block *block)
 {
     for (const jit::Node *node : block->nodes()) {
         if (node->kind() == c10::prim::SetAttr || node->kind() == c10::prim::CallMethod ||
             node->kind() == c10::prim::CallFunction || node->kind() == c10::prim::fork)
             return true;
         const c10::FunctionSchema *schema = node->maybeSchema();
-        for (size_t i = 0; schema && schema->is_mutable() && i < node->inputs().size(); i++)
-            if (!holds(node->input(i)->type(), c10::TypeKind::TensorType) &&
-                schema->is_mutable({c10::SchemaArgType::input, i}))
-                return true;
+        if (schema && schema->is_mutable())
+            return true;
         for (const jit::Block *inner : node->blocks())
-            if (may_keep(inner))
+            if (changes(inner))
                 return true;
     }
     return false;
 }
 
+/* Normalisation changes its means without saying so; the analysis of aliases knows, but of a list
+ * or dictionary it does not tell what happens to the tensors in it. */
 bool only_reads(const jit::Module &module)
 {
     try {
         auto graph = module.get_method("forward").graph()->copy();
         jit::Inline(*graph);
-        if (may_keep(graph->block()))
+        if (changes(graph->block()))
             return false;
         jit::AliasDb aliases(graph);
-        for (size_t i = 1; i < graph->inputs().size(); i++)
-            if (aliases.hasWriters(graph->inputs()[i]))
+        for (size_t i = 1; i < graph->inputs().size(); i++) {
+            const libtorch_kind kind = kind_of(graph->inputs()[i]->type());
+            if (kind == LIBTORCH_LIST || kind == LIBTORCH_DICT ||
+                aliases.hasWriters(graph->inputs()[i]))
                 return false;
+        }
         return true;
     } catch (...) {
         return false;

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
+import tritonclient.http as httpclient
 from harness import arrays, processors, procfs, rawgrpc
+from harness.regions import Memory, register
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
@@ -133,6 +135,11 @@ MODELS: dict[str, tuple[str, str]] = {
     "in_place_first": ("", IN_PLACE_FIRST),
     "no_outputs": ("Lengths", PYTORCH + "max_batch_size: 8\n" + tensor("input", "words", "STRING", [1], SCALAR_STRING) + tensor("input", "x", "INT64", [2])),
     "no_outputs_keyed": ("Keyed", PYTORCH + PAIR),
+}
+# Models that change or keep what they get, and the name of their input.
+LENT = {
+    "ChangeListed": "parts__0", "ChangeKeyed": "x", "ChangeEach": "x", "ChangeOther": "x", "ChangeDropped": "x", "ChangeByNorm": "x", "InPlace": "x",
+    "KeepListed": "parts__0", "KeepBySet": "x",
 }
 
 
@@ -551,6 +558,24 @@ def test_a_model_may_keep_what_it_gets(served: Server) -> None:
         found = ask(served, ("http", "grpc")[index % 2], "keeper", {"x": sent})["y__0"]
         np.testing.assert_array_equal(found, last)
         last = sent[:, :4]
+
+
+@pytest.mark.parametrize("model", LENT)
+def test_what_is_lent_is_neither_changed_nor_kept(tmp_path: Path, model: str) -> None:
+    """A client's shared memory stays as it is, and what comes into it later is not seen."""
+    made, name = Repository(tmp_path / "models"), LENT[model]
+    torch_oracle.save(model, made.model("m", PYTORCH + one(name, "FP32", [4], "y__0", "FP32", [4])))
+    first, second = (np.array(values, np.float32) for values in ([1, 2, 3, 4], [5, 6, 7, 8]))
+    added = np.array([1, 1, 0, 0] if model == "InPlace" else [100] * 4, np.float32)
+    expected = [0 * first, first] if model.startswith("Keep") else [first + added, second + added]
+    with Nereid(made.path, {"allow-client-shm": "true"}) as server, Memory(16) as memory, httpclient.InferenceServerClient(server.http) as client:
+        assert register(server, "lent", memory.key, 16).status == 200
+        for sent, wanted in zip((first, second), expected, strict=True):
+            memory.write(sent.tobytes())
+            given = httpclient.InferInput(name, [4], "FP32")
+            given.set_shared_memory("lent", 16)
+            assert client.infer("m", [given]).as_numpy("y__0").tolist() == wanted.tolist()
+            assert memory.read(16) == sent.tobytes()
 
 
 # Instances and parameters

@@ -124,6 +124,75 @@ class Keeper(nn.Module):
         return found
 
 
+class ChangeListed(nn.Module):
+    def forward(self, parts: List[Tensor]) -> Tensor:
+        parts[0].add_(100)
+        return parts[0] * 1
+
+
+class ChangeKeyed(nn.Module):
+    def forward(self, parts: Dict[str, Tensor]) -> Tensor:
+        parts["x"].add_(100)
+        return parts["x"] * 1
+
+
+class ChangeEach(nn.Module):
+    """Through a list of its own."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        for each in [x]:
+            each.add_(100)
+        return x * 1
+
+
+class ChangeOther(nn.Module):
+    """Through a tensor that it makes another name of the input."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        other = torch.zeros(4)
+        other.set_(x)
+        other.add_(100)
+        return other * 1
+
+
+class ChangeDropped(nn.Module):
+    """Through what PyTorch says is another tensor, and is the same where nothing is dropped."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.dropout(x, 0.5, False).add_(100)
+
+
+class ChangeByNorm(nn.Module):
+    """By a mean that PyTorch does not say is changed."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        before = x.clone()
+        torch.batch_norm(torch.zeros(2, 4), None, None, x, torch.ones(4), True, 1.0, 1e-5, False)
+        return before + 100
+
+
+class KeepListed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("last", torch.zeros(4))
+
+    def forward(self, parts: List[Tensor]) -> Tensor:
+        found = self.last.clone()
+        self.last.set_(parts[0])
+        return found
+
+
+class KeepBySet(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("last", torch.zeros(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = self.last.clone()
+        self.last.set_(x)
+        return found
+
+
 class Counter(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -246,6 +315,7 @@ MODELS = {
     for each in (
         Flip, Same, Dense, Convolutions, AddSub, Keyed, Listed, Mixed, Shout, Lengths, LoseOne, NonZero, InPlace, Told, Running, Keeper, Counter, Sum,
         Number, Half, Refuses, Heavy, Big, Grad, Negated, Nothing, Complex, Scaled, Endless, EndlessKeys, Doubled, Twice,
+        ChangeListed, ChangeKeyed, ChangeEach, ChangeOther, ChangeDropped, ChangeByNorm, KeepListed, KeepBySet,
     )
 }
 
