@@ -19,7 +19,7 @@ struct model_input {
 struct model_output {
     const char *name; /* borrowed from the configuration */
     TRITONSERVER_DataType datatype;
-    int64_t index; /* index of the result; -1 = the name is its key in a dictionary */
+    int64_t index; /* index of the result, unless the name is its key; -1 = it is a key */
     bool served;   /* it is an output of the configuration */
     bool is_state; /* of sequences */
 };

@@ -91,19 +91,34 @@ static TRITONSERVER_Error *pytorch_run_give_input(struct state *state, size_t in
 }
 
 /* The index of a configured result among the results of this call; their number if it is not
- * among them. */
+ * among them. A key may itself be of the form NAME__INDEX. */
 static size_t find_result(const struct state *state, const struct model_output *output)
 {
     const struct libtorch_call *call = state->instance->call;
-    size_t count = libtorch_call_count(call), i = 0;
-    if (output->index >= 0)
-        return (size_t)output->index < count ? (size_t)output->index : count;
-    for (; i < count; i++) {
+    size_t count = libtorch_call_count(call);
+    for (size_t i = 0; i < count; i++) {
         const char *key = libtorch_call_key(call, i);
         if (key && strcmp(key, output->name) == 0)
-            break;
+            return i;
     }
-    return i;
+    return output->index >= 0 && (size_t)output->index < count ? (size_t)output->index : count;
+}
+
+static TRITONSERVER_Error *no_such_result(const struct libtorch_call *call, const char *name)
+{
+    size_t count = libtorch_call_count(call);
+    struct berr_names keys = {0};
+    for (size_t i = 0; i < count; i++)
+        if (libtorch_call_key(call, i))
+            berr_names_add(&keys, libtorch_call_key(call, i));
+    if (keys.used)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "The output '%s' is none of the %zu results that the model gives back: %s",
+                        name, count, keys.text);
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "The output %s in the model configuration refers to an output index which "
+                    "doesn't exist. This model has %zu outputs",
+                    name, count);
 }
 
 static TRITONSERVER_Error *check_result(const struct boutput *output,
@@ -157,10 +172,7 @@ static TRITONSERVER_Error *pytorch_run_write_outputs(const struct state *state)
         if (!output->wanted && !output->is_state)
             continue;
         if (index == libtorch_call_count(call))
-            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                            "The output %s in the model configuration refers to an output index "
-                            "which doesn't exist. This model has %zu outputs",
-                            output->name, index);
+            return no_such_result(call, output->name);
         err = libtorch_call_result(call, index, &result);
         if (!err)
             err = write_result(state, output, index, &result);

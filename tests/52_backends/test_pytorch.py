@@ -135,6 +135,9 @@ MODELS: dict[str, tuple[str, str]] = {
     "in_place_first": ("", IN_PLACE_FIRST),
     "no_outputs": ("Lengths", PYTORCH + "max_batch_size: 8\n" + tensor("input", "words", "STRING", [1], SCALAR_STRING) + tensor("input", "x", "INT64", [2])),
     "no_outputs_keyed": ("Keyed", PYTORCH + PAIR),
+    "indexed": ("Indexed", PYTORCH + tensor("input", "x", "FP32", [-1]) + tensor("output", "score__0", "FP32", [-1]) + tensor("output", "score__1", "FP32", [-1])),
+    "keyed_wrong": ("Keyed", PYTORCH + PAIR + tensor("output", "summ", "FP32", [-1, 4])),
+    "keyed_wrong_index": ("Keyed", PYTORCH + PAIR + tensor("output", "sum__2", "FP32", [-1, 4])),
 }
 # Models that change or keep what they get, and the name of their input.
 LENT = {
@@ -356,6 +359,21 @@ def test_a_dictionary_of_tensors(served: Server, repository: Repository, protoco
         np.testing.assert_array_equal(found[key], expected[key])
     found = ask(served, protocol, "keyed_by_index", {"a": a, "b": b})
     np.testing.assert_array_equal(found["difference__1"], expected["difference"])
+
+
+@PROTOCOLS
+def test_a_key_is_a_name_before_it_is_an_index(repository: Repository, protocol: str) -> None:
+    with Nereid(repository.path, {"model-control-mode": "explicit", "load-model": "indexed"}) as server:
+        found = ask(server, protocol, "indexed", {"x": np.ones(1, np.float32)})
+        assert {name: value.tolist() for name, value in found.items()} == {"score__0": [1001], "score__1": [2]}
+
+
+@pytest.mark.parametrize(("model", "name"), [("keyed_wrong", "summ"), ("keyed_wrong_index", "sum__2")])
+def test_a_key_that_is_not_there(served: Server, model: str, name: str) -> None:
+    with pytest.raises(InferenceServerException) as refused:
+        ask(served, "http", model, dict(zip("ab", pair(), strict=True)))
+    assert f"'{name}' is none of the 2 results that the model gives back: " in refused.value.message()
+    assert sorted(refused.value.message().split(": ")[-1].split(", ")) == ["difference", "sum"]
 
 
 @PROTOCOLS

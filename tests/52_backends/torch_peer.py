@@ -270,6 +270,13 @@ class Twice(nn.Module):
         return {"y": x}, {"y": 2 * x}
 
 
+class Indexed(nn.Module):
+    """Keys that look as if they counted."""
+
+    def forward(self, x: Tensor) -> Dict[str, Tensor]:
+        return {"score__1": x + 1, "score__0": x + 1000}
+
+
 class Half(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return x[: x.size(0) // 2]
@@ -315,7 +322,7 @@ MODELS = {
     for each in (
         Flip, Same, Dense, Convolutions, AddSub, Keyed, Listed, Mixed, Shout, Lengths, LoseOne, NonZero, InPlace, Told, Running, Keeper, Counter, Sum,
         Number, Half, Refuses, Heavy, Big, Grad, Negated, Nothing, Complex, Scaled, Endless, EndlessKeys, Doubled, Twice,
-        ChangeListed, ChangeKeyed, ChangeEach, ChangeOther, ChangeDropped, ChangeByNorm, KeepListed, KeepBySet,
+        ChangeListed, ChangeKeyed, ChangeEach, ChangeOther, ChangeDropped, ChangeByNorm, KeepListed, KeepBySet, Indexed,
     )
 }
 
