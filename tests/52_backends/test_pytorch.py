@@ -633,6 +633,12 @@ def test_threads_of_an_operation(tmp_path: Path, asked: int | None) -> None:
             assert "model 'later': INTRA_OP_THREAD_COUNT 9 has no effect" in server.process.log()
 
 
+def test_a_setting_of_the_command_line_that_nobody_reads_is_told(repository: Repository) -> None:
+    with Nereid(repository.path, {"model-control-mode": "explicit", "backend-config": "pytorch,inter-op-threads=4"}) as server:
+        assert load(server, "dense") == (200, "")
+        assert "the setting 'inter-op-threads' of backend 'pytorch' is unknown and has no effect" in server.process.log()
+
+
 # Sequences
 
 
