@@ -122,7 +122,11 @@ static TRITONSERVER_Error *pytorch_model_load(struct model *model)
                              model->is_package ? "model.pt2" : "model.pt", &model->path);
     if (!err)
         err = pytorch_model_read(model);
-    return err ? err : names_resolve(model);
+    if (!err)
+        err = names_resolve(model);
+    if (!err)
+        options_apply(model->name, &model->options);
+    return err;
 }
 
 const size_t model_size = sizeof(struct model);

@@ -59,33 +59,35 @@ static bool pytorch_options_set(struct threads *threads, int count)
 }
 
 static TRITONSERVER_Error *pytorch_options_read_threads(const char *model, yyjson_val *config,
-                                                        struct threads *threads)
+                                                        const struct threads *threads,
+                                                        int *ret_count)
 {
     const char *text = bconfig_parameter(config, threads->parameter);
     int64_t count = 0;
     TRITONSERVER_Error *err =
         text ? name_parameter(bconfig_parse_threads(text, &count), model, threads->parameter)
              : NULL;
-    if (err || count <= 0)
-        return err;
-    if (!pytorch_options_set(threads, (int)count))
-        blog_info(
-            "model '%s': %s %lld has no effect, since it counts for all models and was settled "
-            "before",
-            model, threads->parameter, (long long)count);
-    return NULL;
+    *ret_count = count > 0 ? (int)count : 0;
+    return err;
 }
 
-/* A setting of the process, like the numbers of threads. */
-static TRITONSERVER_Error *read_without_cudnn(const char *model, yyjson_val *config)
+static void apply_threads(const char *model, struct threads *threads, int count)
+{
+    if (count > 0 && !pytorch_options_set(threads, count))
+        blog_warn("model '%s': %s %d has no effect, since it counts for all models and was settled "
+                  "before",
+                  model, threads->parameter, count);
+}
+
+static TRITONSERVER_Error *read_without_cudnn(const char *model, yyjson_val *config,
+                                              bool *ret_without)
 {
     bool value = false, given;
     TRITONSERVER_Error *err =
         pytorch_options_read_bool(model, config, "DISABLE_CUDNN", &value, &given);
     if (!err && given && libtorch_gpu_absence())
         blog_info("model '%s': DISABLE_CUDNN has no effect, since models run on CPU", model);
-    else if (!err && value)
-        libtorch_without_cudnn();
+    *ret_without = value && !libtorch_gpu_absence();
     return err;
 }
 
@@ -140,17 +142,25 @@ TRITONSERVER_Error *options_read(const char *model, yyjson_val *config, struct o
     if (!err)
         err = read_switch(model, config, "ENABLE_TENSOR_FUSER", &mode->fuser);
     if (!err)
-        err = read_without_cudnn(model, config);
+        err = read_without_cudnn(model, config, &options.without_cudnn);
     if (!err)
         err = read_empties_cache(model, config, &options.empties_cache);
     if (!err)
         err = read_without_effect(model, config);
     if (!err)
-        err = pytorch_options_read_threads(model, config, &intra);
+        err = pytorch_options_read_threads(model, config, &intra, &options.intra_threads);
     if (!err)
-        err = pytorch_options_read_threads(model, config, &inter);
+        err = pytorch_options_read_threads(model, config, &inter, &options.inter_threads);
     *ret_options = options;
     return err;
+}
+
+void options_apply(const char *model, const struct options *options)
+{
+    if (options->without_cudnn)
+        libtorch_without_cudnn();
+    apply_threads(model, &intra, options->intra_threads);
+    apply_threads(model, &inter, options->inter_threads);
 }
 
 static void pytorch_options_settle(void)

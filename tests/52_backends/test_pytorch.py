@@ -630,7 +630,27 @@ def test_threads_of_an_operation(tmp_path: Path, asked: int | None) -> None:
         assert procfs.names_of_threads(server.pid).count("instance") == (asked or 1)
         if asked:
             assert load(server, "later") == (200, "")
-            assert "model 'later': INTRA_OP_THREAD_COUNT 9 has no effect" in server.process.log()
+            told = next(line for line in server.process.log().splitlines() if "model 'later': INTRA_OP_THREAD_COUNT 9 has no effect" in line)
+            assert told.startswith("W"), told
+
+
+def test_a_model_that_does_not_load_settles_nothing(tmp_path: Path) -> None:
+    """A later one has the number of threads that it asks for."""
+    made = Repository(tmp_path / "models")
+    text = PYTORCH + one("x", "FP32", [1, 1], "y__0", "FP32", [1, 1])
+    for name, count in (("broken", 5), ("heavy", 2)):
+        more = {"INTRA_OP_THREAD_COUNT": str(count), "INTER_OP_THREAD_COUNT": str(count)}
+        file = torch_oracle.save("Heavy", made.model(name, text + parameters(more)))
+        if name == "broken":
+            file.write_bytes(b"no TorchScript")
+    options: dict[str, str | list[str]] = {"model-control-mode": "explicit"}
+    with processors.on({min(os.sched_getaffinity(0))}), Nereid(made.path, options) as server:
+        assert load(server, "broken")[0] == 400
+        assert load(server, "heavy") == (200, "")
+        for _ in range(2):
+            ask(server, "grpc", "heavy", {"x": np.ones((1, 1), np.float32)})
+        assert procfs.names_of_threads(server.pid).count("instance") == 2
+        assert "has no effect" not in server.process.log()
 
 
 def test_a_setting_of_the_command_line_that_nobody_reads_is_told(repository: Repository) -> None:
