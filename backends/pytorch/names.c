@@ -243,6 +243,26 @@ static TRITONSERVER_Error *pytorch_names_check_complete(struct model *model, siz
                     model->name, model->arguments[next].name);
 }
 
+/* The elements of a list are counted from 0 without gaps.
+ * model->inputs  sorted */
+static TRITONSERVER_Error *check_elements(const struct model *model)
+{
+    int64_t next = 0;
+    for (size_t i = 0; i < model->input_count; i++) {
+        const struct model_input *input = &model->inputs[i];
+        const struct libtorch_argument *argument = &model->arguments[input->argument];
+        if (i == 0 || model->inputs[i - 1].argument != input->argument)
+            next = 0;
+        if (argument->kind == LIBTORCH_LIST && input->element != next)
+            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                            "unable to load model '%s', no input of the configuration is element "
+                            "%lld of the argument '%s' of the model",
+                            model->name, (long long)next, argument->name);
+        next++;
+    }
+    return NULL;
+}
+
 static TRITONSERVER_Error *resolve_inputs(struct model *model)
 {
     size_t count = libtorch_arguments(model->module, &model->arguments);
@@ -255,7 +275,8 @@ static TRITONSERVER_Error *resolve_inputs(struct model *model)
     if (err)
         return err;
     qsort(model->inputs, model->input_count, sizeof *model->inputs, by_argument);
-    return pytorch_names_check_complete(model, count);
+    err = pytorch_names_check_complete(model, count);
+    return err ? err : check_elements(model);
 }
 
 static TRITONSERVER_Error *place_output(const struct model *model, struct model_output *output)

@@ -6,8 +6,8 @@
  * input has the name of an argument, or NAME__INDEX. An output has the name of a key, if the
  * model returns a dictionary, or NAME__INDEX.
  * errors   INVALID_ARG for a name of another form, two inputs for one argument, or arguments
- *          without an input; INTERNAL, in the reference's words, for data types that PyTorch
- *          does not have */
+ *          or elements of lists without an input; INTERNAL, in the reference's words, for data
+ *          types that PyTorch does not have */
 TRITONSERVER_Error *names_resolve(struct model *model);
 
 /* names_free - free what names_resolve made. */

@@ -708,6 +708,19 @@ def test_two_inputs_of_one_argument_are_refused(served: Server) -> None:
     assert "the inputs 'X__0' and 'a' are the same argument of the model" in error
 
 
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [(["parts__0", "parts__7"], 1), (["parts__3"], 0), (["parts__1", "parts__2"], 0), (["parts__2", "parts__0"], 1)],
+)
+def test_lists_without_gaps(served: Server, repository: Repository, given: list[str], missing: int) -> None:
+    """An element that no input of the configuration is."""
+    inputs = "".join(tensor("input", name, "FP32", [-1, 4]) for name in [*given, "scale"])
+    torch_oracle.save("Mixed", repository.model("bad_gap", PYTORCH + inputs + tensor("output", "all__0", "FP32", [-1, 4])))
+    status, error = load(served, "bad_gap")
+    assert status == 400
+    assert f"no input of the configuration is element {missing} of the argument 'parts' of the model" in error
+
+
 @PROTOCOLS
 def test_outputs_may_be_left_out(repository: Repository, protocol: str) -> None:
     """MC-41: then all there is comes back, with the type that it has."""
