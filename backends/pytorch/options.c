@@ -117,6 +117,31 @@ static TRITONSERVER_Error *read_without_effect(const char *model, yyjson_val *co
     return err;
 }
 
+/* Parts of a configuration that other backends read. */
+static void warn_of_parts(const char *model, yyjson_val *config)
+{
+    yyjson_val *optimization = yyjson_obj_get(config, "optimization");
+    yyjson_val *accelerators = yyjson_obj_get(optimization, "execution_accelerators");
+    yyjson_val *operations = yyjson_obj_get(config, "model_operations");
+    yyjson_val *level = yyjson_obj_get(yyjson_obj_get(optimization, "graph"), "level");
+    static const char on_cpu[] = "cpu_execution_accelerator",
+                      on_gpu[] = "gpu_execution_accelerator";
+    const struct {
+        const char *name;
+        bool given;
+    } parts[] = {
+        {"model_operations",
+         yyjson_arr_size(yyjson_obj_get(operations, "op_library_filename")) > 0},
+        {"optimization.graph.level", bconfig_int(level, 0) != 0},
+        {on_cpu, yyjson_arr_size(yyjson_obj_get(accelerators, on_cpu)) > 0},
+        {on_gpu, yyjson_arr_size(yyjson_obj_get(accelerators, on_gpu)) > 0},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].given)
+            blog_warn("model '%s': %s has no effect in the backend 'pytorch'", model,
+                      parts[i].name);
+}
+
 void options_begin(void)
 {
     libtorch_set_threads(cpus_usable());
@@ -151,6 +176,8 @@ TRITONSERVER_Error *options_read(const char *model, yyjson_val *config, struct o
         err = pytorch_options_read_threads(model, config, &intra, &options.intra_threads);
     if (!err)
         err = pytorch_options_read_threads(model, config, &inter, &options.inter_threads);
+    if (!err)
+        warn_of_parts(model, config);
     *ret_options = options;
     return err;
 }

@@ -653,6 +653,25 @@ def test_a_model_that_does_not_load_settles_nothing(tmp_path: Path) -> None:
         assert "has no effect" not in server.process.log()
 
 
+@pytest.mark.parametrize(
+    ("more", "part"),
+    [
+        ('model_operations { op_library_filename: "ops.so" }\n', "model_operations"),
+        ("optimization { graph { level: 1 } }\n", "optimization.graph.level"),
+        ('optimization { execution_accelerators { cpu_execution_accelerator { name: "openvinoo" } } }\n', "cpu_execution_accelerator"),
+        ('optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }\n', "gpu_execution_accelerator"),
+    ],
+)
+def test_parts_of_the_configuration_without_effect_are_told(tmp_path: Path, more: str, part: str) -> None:
+    made = Repository(tmp_path / "models")
+    torch_oracle.save("Dense", made.model("m", BATCH + DENSE + more))
+    (made.path / "m" / "ops.so").write_bytes(b"no library")
+    with Nereid(made.path, {"model-control-mode": "explicit"}) as server:
+        assert load(server, "m") == (200, "")
+        warned = [line for line in server.process.log().splitlines() if f"model 'm': {part} has no effect" in line]
+        assert len(warned) == 1, server.process.log()
+
+
 def test_a_setting_of_the_command_line_that_nobody_reads_is_told(repository: Repository) -> None:
     with Nereid(repository.path, {"model-control-mode": "explicit", "backend-config": "pytorch,inter-op-threads=4"}) as server:
         assert load(server, "dense") == (200, "")
