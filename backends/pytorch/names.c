@@ -245,7 +245,7 @@ static TRITONSERVER_Error *pytorch_names_check_complete(struct model *model, siz
 
 /* The elements of a list are counted from 0 without gaps.
  * model->inputs  sorted */
-static TRITONSERVER_Error *check_elements(const struct model *model)
+static TRITONSERVER_Error *names_check_elements(const struct model *model)
 {
     int64_t next = 0;
     for (size_t i = 0; i < model->input_count; i++) {
@@ -276,7 +276,7 @@ static TRITONSERVER_Error *resolve_inputs(struct model *model)
         return err;
     qsort(model->inputs, model->input_count, sizeof *model->inputs, by_argument);
     err = pytorch_names_check_complete(model, count);
-    return err ? err : check_elements(model);
+    return err ? err : names_check_elements(model);
 }
 
 static TRITONSERVER_Error *place_output(const struct model *model, struct model_output *output)
