@@ -80,6 +80,32 @@ TRITONSERVER_Error *bcomputed_part(const struct brun *run, const char *output, c
     return NULL;
 }
 
+TRITONSERVER_Error *bcomputed_elements(const struct brun *run, const char *output,
+                                       const int64_t *dims, size_t count,
+                                       const struct binput *source, uint64_t *ret_elements)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < run->count; i++) {
+        struct binput_share of;
+        int64_t shape[BRUN_MAX_DIMS];
+        size_t rank;
+        uint64_t elements = 1;
+        if (!binput_share(run, source, i, &of))
+            continue;
+        TRITONSERVER_Error *err =
+            bcomputed_part(run, output, dims, count, source, &of, shape, &rank);
+        if (err)
+            return err;
+        for (size_t k = 0; k < rank; k++)
+            if (__builtin_mul_overflow(elements, (uint64_t)shape[k], &elements))
+                elements = UINT64_MAX;
+        if (__builtin_add_overflow(sum, elements, &sum))
+            sum = UINT64_MAX;
+    }
+    *ret_elements = sum;
+    return NULL;
+}
+
 /* The place for the values. */
 struct filler {
     bool is_float;

@@ -44,6 +44,14 @@ TRITONSERVER_Error *bcomputed_part(const struct brun *run, const char *output, c
                                    const struct binput_share *of, int64_t *ret_shape,
                                    size_t *ret_rank);
 
+/* bcomputed_elements - how many elements the parts of all items in the batch have together.
+ * output, dims, count, source  as bcomputed_part
+ * ret_elements                 UINT64_MAX if there are more
+ * errors                       as bcomputed_part */
+TRITONSERVER_Error *bcomputed_elements(const struct brun *run, const char *output,
+                                       const int64_t *dims, size_t count,
+                                       const struct binput *source, uint64_t *ret_elements);
+
 /* bcomputed_fill - write its contents.
  * datatype  INT32 or FP32
  * to        as many elements as the shape has; elements without a value become zeros */

@@ -2,9 +2,11 @@
 
 #include <string.h>
 
+#include "../common/bcomputed.h"
 #include "../common/berr.h"
 #include "../common/boutput.h"
 #include "batch_io.h"
+#include "input.h"
 
 /* The alignment that ONNX Runtime needs for results. */
 enum { OUTPUT_ALIGN = 16 };
@@ -290,22 +292,17 @@ static TRITONSERVER_Error *check_rows(const struct run *run, const char *name,
 static TRITONSERVER_Error *check_elements(const struct run *run, const struct model_tensor *tensor,
                                           const struct result *result)
 {
-    struct result share;
-    size_t count, sum = 0;
-    for (uint32_t i = 0; i < run->batch->count; i++) {
-        if (!run->batch->items[i].in_batch)
-            continue;
-        TRITONSERVER_Error *err = batch_io_shape(run, tensor, i, share.shape, &share.rank, &count);
-        if (err)
-            return err;
-        if (__builtin_add_overflow(sum, count, &sum))
-            sum = SIZE_MAX;
-    }
-    if (sum == result->elements)
-        return NULL;
+    const struct binput *input;
+    uint64_t sum;
+    TRITONSERVER_Error *err = input_find(run, tensor->divided_by, &input);
+    if (!err)
+        err = bcomputed_elements(run->batch, tensor->name, tensor->served_dims, tensor->served_rank,
+                                 input, &sum);
+    if (err || sum == result->elements)
+        return err;
     return berr_new(TRITONSERVER_ERROR_INTERNAL,
-                    "output '%s' has %zu elements, the shapes of input '%s' ask for %zu",
-                    tensor->name, result->elements, tensor->divided_by->name, sum);
+                    "output '%s' has %zu elements, the shapes of input '%s' ask for %llu",
+                    tensor->name, result->elements, input->name, (unsigned long long)sum);
 }
 
 /* Gives each item as many elements of one output as the shape of its input says, one item after

@@ -196,25 +196,15 @@ static TRITONSERVER_Error *part_of_item(const struct brun *run, const struct mod
 static TRITONSERVER_Error *check_sum(const struct brun *run, const struct model_tensor *tensor,
                                      const struct binput *by, uint64_t bytes)
 {
-    struct boutput_tensor part;
-    uint64_t size, sum = 0;
-    uint64_t element = TRITONSERVER_DataTypeByteSize(tensor->datatype);
-    for (uint32_t i = 0; i < run->count; i++) {
-        if (!run->items[i].in_batch)
-            continue;
-        TRITONSERVER_Error *err = part_of_item(run, tensor, by, i, &part, &size);
-        if (err)
-            return err;
-        if (__builtin_add_overflow(sum, size, &sum))
-            sum = UINT64_MAX;
-    }
-    if (sum == bytes)
-        return NULL;
+    uint64_t sum, found = bytes / TRITONSERVER_DataTypeByteSize(tensor->datatype);
+    TRITONSERVER_Error *err =
+        bcomputed_elements(run, tensor->name, tensor->served_dims, tensor->served_rank, by, &sum);
+    if (err || sum == found)
+        return err;
     return berr_new(TRITONSERVER_ERROR_INTERNAL,
                     "failed to split the output tensor '%s' in responses: it has %llu elements, "
                     "the shapes of input '%s' ask for %llu",
-                    tensor->name, (unsigned long long)(bytes / element), by->name,
-                    (unsigned long long)(sum / element));
+                    tensor->name, (unsigned long long)found, by->name, (unsigned long long)sum);
 }
 
 TRITONSERVER_Error *batch_parts_divide(struct brun *run, const struct model_tensor *tensor,

@@ -9,9 +9,7 @@ the last processor, the servers and their stubs the others; with NEREID_BENCH_SH
 
 import json
 import os
-import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +19,14 @@ import numpy as np
 import pytest
 from asks import Asker, words
 from conftest import make_server, ready_with
-from harness import paths, processors, procfs, rawhttp
+from harness import processors, procfs, rawhttp
+from harness.loads import H2load, Load, Wrk
 from harness.servers import HOST, Server
 from tritonclient.grpc import service_pb2 as pb
 from tritonclient.utils import serialize_byte_tensor
 
 pytestmark = pytest.mark.reference
 MODELS = Path(__file__).parent / "models"
-LUA = paths.ROOT / "tests" / "90_bench" / "load.lua"
 SERVERS_ON, CLIENTS_ON = processors.shared() if os.environ.get("NEREID_BENCH_SHARED") == "1" else processors.apart()
 TURNS = 5
 SECONDS = 1  # of a turn; longer where an answer takes long
@@ -121,39 +119,12 @@ def http(row: Row) -> tuple[bytes, dict[str, str]]:
     return head + b"".join(map(raw, row.inputs.values())), {"Inference-Header-Content-Length": str(len(head))}
 
 
-def grpc(row: Row) -> bytes:
+def message(row: Row) -> bytes:
     ask = pb.ModelInferRequest(model_name=row.model)
     for name, array in row.inputs.items():
         ask.inputs.add(name=name, datatype=datatype(array), shape=array.shape)
         ask.raw_input_contents.append(raw(array))
-    message = ask.SerializeToString()
-    return b"\0" + len(message).to_bytes(4, "big") + message
-
-
-def run(argv: list[str], env: dict[str, str] | None = None) -> str:
-    return subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout
-
-
-def load_http(row: Row, server: Server, scratch: Path, _: float) -> tuple[int, float]:
-    env = {"BENCH_BODY": str(scratch / "body"), "BENCH_HEADERS": str(scratch / "headers"), "PATH": "/usr/bin:/bin"}
-    url = f"http://{server.http}/v2/models/{row.model}/infer"
-    output = run(["wrk", "-t1", f"-c{row.at_once}", f"-d{row.seconds}s", "--timeout", "60s", "-s", str(LUA), url], env)
-    found = re.search(r"^RESULT (.*)$", output, re.M)
-    assert found, output
-    said = json.loads(found[1])
-    assert said["requests"] and not said["errors"], output
-    return said["requests"], said["seconds"]
-
-
-def load_grpc(row: Row, server: Server, scratch: Path, rate: float) -> tuple[int, float]:
-    method = "ModelStreamInfer" if row.protocol == "stream" else "ModelInfer"
-    argv = ["h2load", "-t1", "-c1", f"-m{row.at_once}", f"-n{max(row.at_once, round(rate * row.seconds))}", "-d", str(scratch / "message")]
-    argv += ["-H", "content-type: application/grpc", "-H", "te: trailers", f"http://{server.grpc}/inference.GRPCInferenceService/{method}"]
-    output = run(argv)
-    took = re.search(r"finished in ([\d.]+)(us|ms|s),", output)
-    good = re.search(r"status codes: (\d+) 2xx, 0 3xx, 0 4xx, 0 5xx", output)
-    assert took and good, output
-    return int(good[1]), float(took[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1.0}[took[2]]
+    return ask.SerializeToString()
 
 
 def used(server: Server) -> int:
@@ -161,12 +132,18 @@ def used(server: Server) -> int:
     return sum(procfs.cpu_ns(pid) for pid in (server.pid, *procfs.children(server.pid)))
 
 
+def load(row: Row, server: Server, scratch: Path, rate: float) -> Load:
+    if row.protocol == "http":
+        return Wrk(scratch, *http(row)).run(server, row.model, row.at_once, row.seconds)
+    return H2load(scratch, message(row), "ModelStreamInfer" if row.protocol == "stream" else "ModelInfer").run(server, 1, row.at_once, row.seconds, rate)
+
+
 def turn(row: Row, server: Server, scratch: Path, rate: float) -> tuple[float, float]:
     """Microseconds of CPU time a request, requests a second."""
     before = used(server)
     with processors.on(CLIENTS_ON):
-        answered, seconds = (load_http if row.protocol == "http" else load_grpc)(row, server, scratch, rate)
-    return (used(server) - before) / 1000 / answered, answered / seconds
+        found = load(row, server, scratch, rate)
+    return (used(server) - before) / 1000 / found.answered, found.rate
 
 
 @pytest.fixture(scope="module")
@@ -208,10 +185,6 @@ def check(row: Row, servers: dict[str, Server]) -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_cost(row: Row, servers: dict[str, Server], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     check(row, servers)
-    body, headers = http(row)
-    (tmp_path / "body").write_bytes(body)
-    (tmp_path / "headers").write_text("".join(f"{name}: {value}\n" for name, value in headers.items()))
-    (tmp_path / "message").write_bytes(grpc(row))
     turns: dict[str, list[tuple[float, float]]] = {kind: [] for kind in servers}
     rates = {kind: turn(row, server, tmp_path, 4.0)[1] for kind, server in servers.items()}
     for i in range(TURNS):

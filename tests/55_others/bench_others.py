@@ -8,9 +8,7 @@ have all processors: where a network computes for milliseconds, what a client ta
 
 import json
 import os
-import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,13 +18,13 @@ from statistics import median
 import numpy as np
 import pytest
 from harness import paths, procfs
+from harness.loads import H2load, Wrk
 from harness.repository import Repository
 from harness.servers import Server, serving
 from test_others import EXPLICIT, FILES, OTHERS, ask, same
 from tritonclient.grpc import service_pb2 as pb
 
 pytestmark = pytest.mark.reference
-LUA = paths.ROOT / "tests" / "90_bench" / "load.lua"
 NETWORKS = ["file_type", "objects", "text_places", "text", "text_turned"]
 TURNS = int(os.environ.get("NEREID_BENCH_TURNS", "7"))
 SECONDS = float(os.environ.get("NEREID_BENCH_SECONDS", "3"))  # of a turn
@@ -40,59 +38,19 @@ class Turn:
     cpu: float  # ms of the server for an answer
 
 
-def http(inputs: dict[str, np.ndarray], scratch: Path) -> None:
-    """A body with its tensors as bytes, and its headers."""
+def http(inputs: dict[str, np.ndarray], scratch: Path) -> Wrk:
+    """With tensors as bytes."""
     tensors = [{"name": n, "datatype": DATATYPES[str(a.dtype)], "shape": a.shape, "parameters": {"binary_data_size": a.nbytes}} for n, a in inputs.items()]
     head = json.dumps({"inputs": tensors, "parameters": {"binary_data_output": True}}).encode()
-    (scratch / "body").write_bytes(head + b"".join(a.tobytes() for a in inputs.values()))
-    (scratch / "headers").write_text(f"Inference-Header-Content-Length: {len(head)}\n")
+    return Wrk(scratch, head + b"".join(a.tobytes() for a in inputs.values()), {"Inference-Header-Content-Length": str(len(head))})
 
 
-def grpc(name: str, inputs: dict[str, np.ndarray], scratch: Path) -> None:
+def grpc(name: str, inputs: dict[str, np.ndarray], scratch: Path) -> H2load:
     message = pb.ModelInferRequest(model_name=name)
     for each, array in inputs.items():
         message.inputs.add(name=each, datatype=DATATYPES[str(array.dtype)], shape=array.shape)
         message.raw_input_contents.append(array.tobytes())
-    packed = message.SerializeToString()
-    (scratch / "message").write_bytes(b"\0" + len(packed).to_bytes(4, "big") + packed)
-
-
-def run(argv: list[str], env: dict[str, str] | None = None) -> str:
-    return subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout
-
-
-def load_http(server: Server, name: str, clients: int, scratch: Path, _rate: float) -> tuple[int, float, float]:
-    """Answers, seconds, and the slowest hundredth in ms."""
-    env = {"BENCH_BODY": str(scratch / "body"), "BENCH_HEADERS": str(scratch / "headers"), "PATH": "/usr/bin:/bin"}
-    url = f"http://{server.http}/v2/models/{name}/infer"
-    output = run(["wrk", "-t1", f"-c{clients}", f"-d{SECONDS:.0f}s", "--timeout", "60s", "-s", str(LUA), url], env)
-    found = re.search(r"^RESULT (.*)$", output, re.M)
-    assert found, output
-    said = json.loads(found[1])
-    assert said["requests"] and not said["errors"], output
-    return said["requests"], said["seconds"], said["p99_us"] / 1000
-
-
-def load_grpc(server: Server, name: str, clients: int, scratch: Path, rate: float) -> tuple[int, float, float]:
-    log = scratch / "log"
-    log.unlink(missing_ok=True)
-    argv = ["h2load", "-t1", f"-c{clients}", "-m1", f"-n{max(2 * clients, round(rate * SECONDS))}", f"--log-file={log}", "-d", str(scratch / "message")]
-    argv += ["-H", "content-type: application/grpc", "-H", "te: trailers", f"http://{server.grpc}/inference.GRPCInferenceService/ModelInfer"]
-    output = run(argv)
-    took = re.search(r"finished in ([\d.]+)(us|ms|s),", output)
-    good = re.search(r"status codes: (\d+) 2xx, 0 3xx, 0 4xx, 0 5xx", output)
-    assert took and good, output
-    times = [int(line.split("\t")[2]) / 1000 for line in log.read_text().splitlines()]
-    return int(good[1]), float(took[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1.0}[took[2]], float(np.percentile(times, 99))
-
-
-LOADS = {"http": load_http, "grpc": load_grpc}
-
-
-def turn(protocol: str, server: Server, name: str, clients: int, scratch: Path, rate: float) -> Turn:
-    before = procfs.cpu_ns(server.pid)
-    answered, seconds, p99 = LOADS[protocol](server, name, clients, scratch, rate)
-    return Turn(answered / seconds, p99, (procfs.cpu_ns(server.pid) - before) / 1e6 / answered)
+    return H2load(scratch, message.SerializeToString())
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +64,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Serv
 
 
 @pytest.mark.parametrize("clients", [4, 16])
-@pytest.mark.parametrize("protocol", LOADS)
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_beside_the_reference(
     servers: dict[str, Server], name: str, protocol: str, clients: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -114,13 +72,18 @@ def test_beside_the_reference(
     inputs = OTHERS[name].inputs(np.random.default_rng(1))
     answers = [ask(server, protocol, name, inputs) for server in servers.values()]
     same(answers[0], answers[1], OTHERS[name].tolerance)
-    http(inputs, tmp_path)
-    grpc(name, inputs, tmp_path)
-    rates = {kind: turn(protocol, server, name, clients, tmp_path, clients).rate for kind, server in servers.items()}
+    wrk, h2load = http(inputs, tmp_path), grpc(name, inputs, tmp_path)
+
+    def turn(server: Server, rate: float) -> Turn:
+        before = procfs.cpu_ns(server.pid)
+        load = wrk.run(server, name, clients, SECONDS) if protocol == "http" else h2load.run(server, clients, 1, SECONDS, rate)
+        return Turn(load.rate, load.p99, (procfs.cpu_ns(server.pid) - before) / 1e6 / load.answered)
+
+    rates = {kind: turn(server, clients).rate for kind, server in servers.items()}
     turns: dict[str, list[Turn]] = {kind: [] for kind in servers}
     for i in range(TURNS):
         for kind in sorted(servers, reverse=bool(i % 2)):
-            turns[kind].append(turn(protocol, servers[kind], name, clients, tmp_path, rates[kind]))
+            turns[kind].append(turn(servers[kind], rates[kind]))
 
     def told(what: str, unit: str) -> str:
         mine, theirs = ([getattr(each, what) for each in turns[kind]] for kind in ("nereid", "reference"))

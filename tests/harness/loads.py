@@ -1,0 +1,70 @@
+"""Load generators of the distribution: wrk for HTTP/1.1, h2load for gRPC. Every answer must be a good one."""
+
+import json
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from . import paths
+from .servers import Server
+
+LUA = paths.ROOT / "tests" / "90_bench" / "load.lua"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a generator says of a run."""
+
+    answered: int
+    seconds: float
+    p99: float  # ms
+
+    @property
+    def rate(self) -> float:
+        return self.answered / self.seconds
+
+
+def _run(argv: list[str], env: dict[str, str] | None = None) -> str:
+    return subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout
+
+
+class Wrk:
+    """One request, sent again and again over HTTP."""
+
+    def __init__(self, scratch: Path, body: bytes, headers: dict[str, str]):
+        self.env = {"BENCH_BODY": str(scratch / "body"), "BENCH_HEADERS": str(scratch / "headers"), "PATH": "/usr/bin:/bin"}
+        (scratch / "body").write_bytes(body)
+        (scratch / "headers").write_text("".join(f"{name}: {value}\n" for name, value in headers.items()))
+
+    def run(self, server: Server, model: str, connections: int, seconds: float) -> Load:
+        url = f"http://{server.http}/v2/models/{model}/infer"
+        output = _run(["wrk", "-t1", f"-c{connections}", f"-d{seconds:.0f}s", "--timeout", "60s", "-s", str(LUA), url], self.env)
+        found = re.search(r"^RESULT (.*)$", output, re.M)
+        assert found, output
+        said = json.loads(found[1])
+        assert said["requests"] and not said["errors"], output
+        return Load(said["requests"], said["seconds"], said["p99_us"] / 1000)
+
+
+class H2load:
+    """One message, sent again and again over gRPC; method: of the inference service."""
+
+    def __init__(self, scratch: Path, message: bytes, method: str = "ModelInfer"):
+        self.message, self.log, self.method = scratch / "message", scratch / "log", method
+        self.message.write_bytes(b"\0" + len(message).to_bytes(4, "big") + message)
+
+    def run(self, server: Server, connections: int, streams: int, seconds: float, rate: float) -> Load:
+        """As many requests as are answered in that time at that rate, and as many as there are at the same time at least."""
+        self.log.unlink(missing_ok=True)
+        count = max(connections * streams, round(rate * seconds))
+        argv = ["h2load", "-t1", f"-c{connections}", f"-m{streams}", f"-n{count}", f"--log-file={self.log}", "-d", str(self.message)]
+        argv += ["-H", "content-type: application/grpc", "-H", "te: trailers", f"http://{server.grpc}/inference.GRPCInferenceService/{self.method}"]
+        output = _run(argv)
+        took = re.search(r"finished in ([\d.]+)(us|ms|s),", output)
+        good = re.search(r"status codes: (\d+) 2xx, 0 3xx, 0 4xx, 0 5xx", output)
+        assert took and good, output
+        times = [int(line.split("\t")[2]) / 1000 for line in self.log.read_text().splitlines()]
+        return Load(int(good[1]), float(took[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1.0}[took[2]], float(np.percentile(times, 99)))
