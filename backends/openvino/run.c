@@ -11,6 +11,7 @@
 struct loan {
     bool made;
     bool bound; /* the runtime writes directly into `buffer` */
+    bool apart; /* after the run: the result is not in `buffer` */
     void *buffer;
     uint64_t size;
 };
@@ -234,10 +235,10 @@ static TRITONSERVER_Error *openvino_run_read_result(const struct state *state, s
 }
 
 /* True if a lent output has its declared shape.
- * copies  it is copied to the response if it is not bound */
+ * copies  it is copied to the response if it is apart */
 static bool settle_loan(struct state *state, size_t index, bool copies)
 {
-    const struct loan *loan = &state->loans[index];
+    struct loan *loan = &state->loans[index];
     const struct model_tensor *tensor = &state->model->outputs.tensors[index];
     struct boutput_tensor result = {0};
     ov_tensor_t *found = NULL;
@@ -246,7 +247,8 @@ static bool settle_loan(struct state *state, size_t index, bool copies)
     TRITONSERVER_Error *err = openvino_run_read_result(state, index, &result, &found);
     bool kept = !err && openvino_run_promised(state, tensor, shape, &size) &&
                 openvino_run_same_shape(&result, shape, tensor->rank);
-    if (kept && copies && result.data != loan->buffer)
+    loan->apart = kept && result.data != loan->buffer;
+    if (loan->apart && copies)
         memcpy(loan->buffer, result.data, loan->size);
     berr_drop(err);
     ov_tensor_free(found);
@@ -260,7 +262,8 @@ static bool settle_loans(struct state *state)
     bool all = true;
     for (int copies = 0; copies < 2; copies++)
         for (size_t i = 0; i < state->model->outputs.count && all; i++)
-            all = !state->loans[i].made || settle_loan(state, i, copies);
+            if (copies ? state->loans[i].apart : state->loans[i].made)
+                all = settle_loan(state, i, copies);
     return all;
 }
 
