@@ -28,13 +28,14 @@ ECHO_CLIENTS = Path(__file__).with_name("echo_clients.py")
 TOLD_RELOADS = 60  # whose answers tell which load they are of
 ANSWERS = 128  # of each of them, at least: two of each client
 REALTIME_COARSE = 5  # what the system stamps files with
-# So much memory may grow after the tenth reload of a model that is loaded beside a real one: of a server with nothing in it 2 % are a few
-# pages. What the allocator would keep for each thread, to give it out again, is left out. Of the last reloads the median counts: now and
-# then a version is on its way back to the system. Sanitizers keep what was freed: there it is not measured.
+# So much memory may grow after the tenth reload. What requests and loads need at one time follows from how many of them meet, some hundred
+# KB on a busy machine, so there is a real network beside, which is served; a loss of 200 bytes in each reload is seen. What the allocator
+# would keep for each thread, to give it out again, is left out. Of the last reloads the median counts: now and then a version is on its
+# way back to the system. Sanitizers keep what was freed: there it is not measured.
 GROWTH = 1.02
-SERVERS = 4  # of which one has to be within it
+BESIDE = 2300  # rows and columns of the network's weights: 20 MiB
 MEASURED = paths.BUILD.name == "release"
-RELOADS = 1000 if MEASURED else 250
+RELOADS = 4000 if MEASURED else 250
 KEEPS_NOTHING = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 
 
@@ -118,11 +119,12 @@ class Changes:
         return json.dumps({"parameters": {"config": json.dumps(config)} | files}).encode()
 
 
-def _growth_by_reloads(folder: Path) -> float:
-    """A server's memory after a thousand reloads under load, by that after ten; no request fails, none is answered wrongly."""
-    scratch = folder / "tmp"
-    scratch.mkdir(parents=True)
-    changes = Changes(Repository(folder / "models").identity("echo"))
+@pytest.mark.onnx
+def test_reloads_under_load(tmp_path: Path) -> None:
+    """RX-23, RX-32: no request fails, none is answered wrongly, memory does not grow."""
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    changes = Changes(Repository(tmp_path / "models").identity("echo"))
     kinds: list[Callable[[], bytes]] = [
         changes.next_version,
         changes.other_config,
@@ -130,9 +132,8 @@ def _growth_by_reloads(folder: Path) -> float:
         changes.override,
     ]
     sizes = []
-    if MEASURED:
-        shutil.copytree(paths.ROOT / "build" / "models" / "digits", folder / "models" / "digits")
-    with Nereid(folder / "models", EXPLICIT | {"load-model": "*"}, env=KEEPS_NOTHING | {"TMPDIR": str(scratch)}) as server:
+    onnx_models.save(onnx_models.dense(BESIDE, BESIDE), tmp_path / "models" / "beside")
+    with Nereid(tmp_path / "models", EXPLICIT | {"load-model": "*"}, env=KEEPS_NOTHING | {"TMPDIR": str(scratch)}) as server:
         with under_load(server, "echo"):
             for number in range(RELOADS):
                 answer = post(server, "models/echo/load", kinds[number % len(kinds)]())
@@ -141,19 +142,8 @@ def _growth_by_reloads(folder: Path) -> float:
                 assert rawhttp.get(server.http, "/v2/health/ready").status == 200
         assert sum(state == "READY" for state in states(server, "echo").values()) == 1
         server.process.wait_until(lambda: len(list(scratch.iterdir())) <= 1, 30)
-    return median(sizes[-50:]) / median(sizes[10:20])
-
-
-def test_reloads_under_load(tmp_path: Path) -> None:
-    """RX-23, RX-32: no request fails, none is answered wrongly, memory does not grow.
-
-    How many requests and loads ever meet follows from who else has the processors, and the heap keeps what the most of them took: on a busy
-    machine that came to 2.6 % in one server and 0.8 in the next. What is lost with each reload is lost in every server.
-    """
-    grown = [_growth_by_reloads(tmp_path / "0")]
-    while MEASURED and grown[-1] >= GROWTH and len(grown) < SERVERS:
-        grown.append(_growth_by_reloads(tmp_path / str(len(grown))))
-    assert not MEASURED or min(grown) < GROWTH, grown
+    first, last = median(sizes[10:20]), median(sizes[-50:])
+    assert not MEASURED or last < first * GROWTH, (first, last)
 
 
 class Numbered:
