@@ -19,11 +19,19 @@ struct free_list {
     /* the smallest length of the list since the last slab_trim: that many objects were not
      * needed */
     unsigned unused;
-    unsigned keep; /* the most objects of the list; 0 on threads without lists */
+    unsigned keep;   /* the most objects of the list; 0 on threads without lists */
+    unsigned period; /* the value of `periods` when the list was last shortened */
     bool tokens;
 };
 
 static _Thread_local struct free_list lists[SLAB_KINDS];
+static _Thread_local bool trims_itself; /* this thread calls slab_trim */
+
+/* How often slab_trim was called. A thread that does not call it shortens a list when it frees an
+ * object for the first time after such a call. Otherwise a thread that only frees would keep full
+ * lists, and requests of a minute would stay scattered over the heap. Relaxed: a thread may see
+ * it late. */
+static atomic_uint periods;
 
 /* Not inlined: the compiler would compute the address of the thread's variable at each use. */
 __attribute__((noinline)) static struct free_list *list_of(const struct slab *s)
@@ -147,6 +155,24 @@ static void free_block(struct head *h, bool tokens)
     mem_free(h);
 }
 
+/* Frees the first `count` objects of a list. Returns the rest. */
+static struct head *free_blocks(struct head *first, unsigned count, bool tokens)
+{
+    while (count--) {
+        struct head *next = first->next;
+        free_block(first, tokens);
+        first = next;
+    }
+    return first;
+}
+
+static void slab_shorten(struct free_list *l, unsigned by)
+{
+    l->first = free_blocks(l->first, by, l->tokens);
+    l->count -= by;
+    l->unused = l->count;
+}
+
 void *slab_alloc(const struct slab *s)
 {
     struct free_list *l = list_of(s);
@@ -163,9 +189,20 @@ void *slab_alloc(const struct slab *s)
     return (char *)block + (s->tokens ? SLAB_HEAD : 0);
 }
 
+/* Frees what the list did not need since the last call of slab_trim. */
+__attribute__((noinline)) static void begin_period(struct free_list *l, unsigned period)
+{
+    if (!trims_itself)
+        slab_shorten(l, l->unused);
+    l->period = period;
+}
+
 void slab_free(const struct slab *s, void *object)
 {
     struct free_list *l = list_of(s);
+    unsigned period = atomic_load_explicit(&periods, memory_order_relaxed);
+    if (l->period != period)
+        begin_period(l, period);
     struct head *h = (struct head *)((char *)object - (s->tokens ? SLAB_HEAD : 0));
     if (s->tokens)
         token_renew((uint32_t)h->token);
@@ -184,24 +221,6 @@ void slab_thread_begin(void)
 {
     for (unsigned i = 0; i < SLAB_KINDS; i++)
         lists[i].keep = SLAB_KEEP;
-}
-
-/* Frees the first `count` objects of a list. Returns the rest. */
-static struct head *free_blocks(struct head *first, unsigned count, bool tokens)
-{
-    while (count--) {
-        struct head *next = first->next;
-        free_block(first, tokens);
-        first = next;
-    }
-    return first;
-}
-
-static void slab_shorten(struct free_list *l, unsigned by)
-{
-    l->first = free_blocks(l->first, by, l->tokens);
-    l->count -= by;
-    l->unused = l->count;
 }
 
 static void age_shelf(unsigned index)
@@ -240,6 +259,8 @@ size_t slab_trim_on(void)
 size_t slab_trim(void)
 {
     size_t freed = 0;
+    trims_itself = true;
+    atomic_fetch_add_explicit(&periods, 1, memory_order_relaxed);
     for (unsigned i = 0; i < SLAB_KINDS; i++) {
         freed += lists[i].unused;
         slab_shorten(&lists[i], lists[i].unused);
