@@ -386,12 +386,16 @@ static void grpc_read(struct bench_grpc_conn *c)
     if (n == -1)
         return;
     c->came = clock_now_ns();
-    if (n <= 0)
+    if (n <= 0) {
         grpc_close(c, "the server has closed the connection: is this its port for gRPC?");
-    else if (nghttp2_session_mem_recv(c->session, c->wire->buffer, (size_t)n) != n)
+    } else if (nghttp2_session_mem_recv(c->session, c->wire->buffer, (size_t)n) != n) {
         grpc_close(c, "what comes back is no HTTP/2: a port for HTTP takes -i http");
-    else
-        grpc_flush(c);
+    } else {
+        /* Not at the end of the turn: what waits for others' answers would count as the server's
+         * time. */
+        loop_task_cancel(&c->flush);
+        bench_on_flush(&c->flush);
+    }
 }
 
 static void grpc_ready(struct loop_fd *w, uint32_t events)
