@@ -27,10 +27,10 @@ struct free_list {
 static _Thread_local struct free_list lists[SLAB_KINDS];
 static _Thread_local bool trims_itself; /* this thread calls slab_trim */
 
-/* How often slab_trim was called. A thread that does not call it shortens a list when it frees an
- * object for the first time after such a call. Otherwise a thread that only frees would keep full
- * lists, and requests of a minute would stay scattered over the heap. Relaxed: a thread may see
- * it late. */
+/* How often slab_trim was called. A thread that does not call it shortens a list when it uses the
+ * list for the first time after such a call. Otherwise a thread that frees or takes an object now
+ * and then would keep a list that others filled for a minute, scattered over the heap. Relaxed: a
+ * thread may see it late. */
 static atomic_uint periods;
 
 /* Not inlined: the compiler would compute the address of the thread's variable at each use. */
@@ -173,9 +173,26 @@ static void slab_shorten(struct free_list *l, unsigned by)
     l->unused = l->count;
 }
 
-void *slab_alloc(const struct slab *s)
+__attribute__((noinline)) static void begin_period(struct free_list *l, unsigned period)
+{
+    if (!trims_itself)
+        slab_shorten(l, l->unused);
+    l->period = period;
+}
+
+/* The calling thread's list, without what it did not need since the last call of slab_trim. */
+static struct free_list *list_in_use(const struct slab *s)
 {
     struct free_list *l = list_of(s);
+    unsigned period = atomic_load_explicit(&periods, memory_order_relaxed);
+    if (l->period != period)
+        begin_period(l, period);
+    return l;
+}
+
+void *slab_alloc(const struct slab *s)
+{
+    struct free_list *l = list_in_use(s);
     void *block;
     if (l->first || (l->keep && refill(s, l))) {
         block = l->first;
@@ -189,20 +206,9 @@ void *slab_alloc(const struct slab *s)
     return (char *)block + (s->tokens ? SLAB_HEAD : 0);
 }
 
-/* Frees what the list did not need since the last call of slab_trim. */
-__attribute__((noinline)) static void begin_period(struct free_list *l, unsigned period)
-{
-    if (!trims_itself)
-        slab_shorten(l, l->unused);
-    l->period = period;
-}
-
 void slab_free(const struct slab *s, void *object)
 {
-    struct free_list *l = list_of(s);
-    unsigned period = atomic_load_explicit(&periods, memory_order_relaxed);
-    if (l->period != period)
-        begin_period(l, period);
+    struct free_list *l = list_in_use(s);
     struct head *h = (struct head *)((char *)object - (s->tokens ? SLAB_HEAD : 0));
     if (s->tokens)
         token_renew((uint32_t)h->token);

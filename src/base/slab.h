@@ -53,7 +53,7 @@ static inline uint32_t slab_token(const void *object)
 /* slab_trim - free objects of the calling thread's lists that were not needed since the last
  * call, and lists that were on a shelf during several calls of any thread. An object that stays
  * free keeps its page in memory. A thread that never calls it does the same with a list when it
- * frees an object after another thread's call.
+ * uses the list after another thread's call.
  * returns  number of objects freed */
 size_t slab_trim(void);
 

@@ -153,6 +153,47 @@ static size_t kept_of_slow_work(size_t takes)
     return s.kept;
 }
 
+/* Takes an object in each period. */
+static void take_slowly(void *arg)
+{
+    struct slow *s = arg;
+    for (size_t i = 0; i < 3; i++) {
+        sem_wait(&s->next);
+        s->objects[i] = slab_alloc(&small);
+        sem_post(&s->done);
+    }
+    s->kept = slab_trim();
+    s->kept += slab_trim();
+}
+
+/* A thread that picks up a list and then takes an object now and then does not keep the rest. */
+static void a_list_that_is_hardly_used_goes(void **state)
+{
+    (void)state;
+    struct slow s = {0};
+    struct thread *t;
+    void *all[SLAB_KEEP + 1];
+    clear_shelves();
+    sem_init(&s.next, 0, 0);
+    sem_init(&s.done, 0, 0);
+    slab_thread_begin();
+    for (size_t i = 0; i < SLAB_KEEP + 1; i++)
+        all[i] = slab_alloc(&small);
+    for (size_t i = 0; i < SLAB_KEEP + 1; i++)
+        slab_free(&small, all[i]); /* a list is put down */
+    unit_succeeds(thread_start("slow", take_slowly, &s, &t));
+    for (size_t i = 0; i < 3; i++) {
+        sem_post(&s.next);
+        sem_wait(&s.done);
+        slab_trim();
+    }
+    thread_join(t);
+    assert_int_equal(s.kept, 0);
+    for (size_t i = 0; i < 3; i++)
+        slab_free(&small, s.objects[i]);
+    slab_thread_end();
+}
+
 /* A thread that has no housekeeping keeps what it needs, not all that it ever freed. */
 static void slow_work_keeps_little(void **state)
 {
@@ -242,5 +283,5 @@ static void many_are_cleared_by_and_by(void **state)
 
 UNIT_MAIN(UNIT(reused_and_aligned), UNIT(full_lists_give_back), UNIT(strangers_keep_nothing),
           UNIT(trimmed_to_what_is_needed), UNIT(freed_by_another_thread),
-          UNIT(slow_work_keeps_little), UNIT(full_lists_change_hands), UNIT(nobody_picks_up),
-          UNIT(many_are_cleared_by_and_by))
+          UNIT(slow_work_keeps_little), UNIT(a_list_that_is_hardly_used_goes),
+          UNIT(full_lists_change_hands), UNIT(nobody_picks_up), UNIT(many_are_cleared_by_and_by))
