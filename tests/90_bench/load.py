@@ -80,7 +80,7 @@ class Watch:
         )
 
 
-def run(argv: list[str], env: dict[str, str], watch: Watch, limit: float) -> str:
+def run(argv: list[str], env: dict[str, str], watch: Watch, limit: float, good: tuple[int, ...] = (0,)) -> str:
     begun = time.monotonic()
     with subprocess.Popen(
         argv, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -97,7 +97,7 @@ def run(argv: list[str], env: dict[str, str], watch: Watch, limit: float) -> str
         except BaseException:
             load.kill()
             raise
-    if load.returncode != 0:
+    if load.returncode not in good:
         raise WrongAnswer(f"{argv[0]} ended with status {load.returncode}:\n{output}")
     return output
 
@@ -137,10 +137,15 @@ class Wrk:
 
 
 class H2load:
+    """Over gRPC, or over HTTP/1.1 where the row says so."""
+
     def __init__(self, row: Row, scratch: Path):
         self.row = row
-        self.body, self.log = scratch / "grpc_body", scratch / "grpc_log"
-        self.body.write_bytes(b"\0" + len(row.grpc_body).to_bytes(4, "big") + row.grpc_body)
+        self.body, self.log = scratch / "h2load_body", scratch / "h2load_log"
+        self.http = row.protocol == "http"
+        self.body.write_bytes(row.http_body if self.http else b"\0" + len(row.grpc_body).to_bytes(4, "big") + row.grpc_body)
+        headers = row.http_headers if self.http else {"content-type": "application/grpc", "te": "trailers"}
+        self.options = [f"-H{name}: {value}" for name, value in headers.items()] + ["--h1"] * self.http
         self._rates: dict[str, float] = {}
 
     def run(self, subject: Subject, size: int, seconds: float) -> Run:
@@ -164,9 +169,9 @@ class H2load:
     def _count(self, subject: Subject, size: int, count: int) -> Run:
         host, port = subject.address(self.row)
         self.log.unlink(missing_ok=True)
-        argv = ["h2load", "-t1", f"-c{self.row.connections}", f"-m{self.row.streams}", f"-n{count}"]
-        argv += ["-d", str(self.body), "-H", "content-type: application/grpc", "-H", "te: trailers"]
-        argv += [f"--log-file={self.log}", f"http://{host}:{port}{self.row.grpc_path}"]
+        argv = ["h2load", "-t1", f"-c{self.row.connections}", f"-m{self.row.streams}", f"-n{count}", *self.options]
+        argv += ["-d", str(self.body), f"--log-file={self.log}"]
+        argv.append(f"http://{host}:{port}{self.row.http_path if self.http else self.row.grpc_path}")
         before = subject.answered()
         watch = Watch(subject)
         output = run(argv, {}, watch, 120)
@@ -176,7 +181,8 @@ class H2load:
         # Statistics count responses of a stream, and not those alone: its bytes say that all have come.
         answered = count if before is None or after is None or self.row.responses else after - before
         data = int(re.search(r"\((\d+)\) data", output).group(1))  # type: ignore[union-attr]
-        if load.requests != count or answered != count or data != count * size:
+        right_size = self.http or data == count * size  # of HTTP/1.1 it does not count heads
+        if load.requests != count or answered != count or not right_size:
             raise WrongAnswer(
                 f"{subject.name}, {self.row.name}: {load.requests} of {count} succeeded, "
                 f"{answered} answered, {data} bytes instead of {count * size}:\n{output}"

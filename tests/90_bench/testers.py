@@ -1,4 +1,8 @@
-"""`nereid bench` beside wrk and h2load: the same requests to the same server with the same number of connections, in turn."""
+"""`nereid bench` beside wrk and h2load: the same requests to the same server with the same number of connections, in turn.
+
+wrk's percentiles are not of what it measured: to each answer that took longer than answers do on average it adds those that would have been
+asked for meanwhile. So wrk is compared in what it counts, and percentiles over HTTP with those of h2load, which asks over HTTP/1.1 too.
+"""
 
 import csv
 import statistics
@@ -16,11 +20,17 @@ from rows import MODEL, ROWS, Row
 
 NAME = "testers"
 TITLE = "nereid bench beside wrk and h2load"
-HEAD = [TITLE, "rate", "beside", "ratio", "p50, us", "beside", "ratio", "p99, us", "beside", "ratio", "other work"]
-ASKED = [row for row in ROWS if row.name in ("http_bin_16", "grpc_16_conns")]
+HEAD = [TITLE, "tester", "rate", "beside", "ratio", "p50, us", "beside", "ratio", "p99, us", "beside", "ratio", "other work"]
+HTTP, GRPC = (next(row for row in ROWS if row.name == name) for name in ("http_bin_16", "grpc_16_conns"))
+TESTERS: dict[str, tuple[Row, type[load.Wrk] | type[load.H2load]]] = {
+    "wrk": (HTTP, load.Wrk),
+    "h2load --h1": (HTTP, load.H2load),
+    "h2load": (GRPC, load.H2load),
+}
 SERVERS = [subjects.THREADS, subjects.REFERENCE]
-FIGURES = ["rate", "p50_us", "p99_us"]
+FIGURES = {load.Wrk: ["rate"], load.H2load: ["rate", "p50_us", "p99_us"]}
 MOST_OTHER = 0.03  # of all processors: a pair of turns that others disturbed more is left out
+NOT_STABLE = 3  # its exit status where they do not agree at all: they count nevertheless
 WINDOWS = 3  # `nereid bench` measures that many, and takes them all where they need not agree
 
 
@@ -38,7 +48,7 @@ class Bench:
         argv += ["-p", f"{1000 * seconds / WINDOWS:.0f}", "-s", "100", "-r", str(WINDOWS)]
         before = subject.answered() or 0
         watch = load.Watch(subject)
-        load.run(argv, {}, watch, seconds + 60)
+        load.run(argv, {}, watch, seconds + 60, good=(0, NOT_STABLE))
         answered = (subject.answered() or 0) - before
         with self.file.open() as file:
             level = next(csv.DictReader(file))
@@ -59,11 +69,12 @@ class Pairs:
         return [pair for pair in pairs if max(run.other_share for run in pair) <= MOST_OTHER] or pairs
 
 
-def _measure_row(row: Row, server: str, places: tuple[set[int], set[int]], repeats: int, seconds: float) -> Pairs:
+def _measure(tester: str, server: str, places: tuple[set[int], set[int]], repeats: int, seconds: float) -> Pairs:
+    row, kind = TESTERS[tester]
     pairs = Pairs()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         scratch = Path(folder)
-        testers = [(pairs.ours, Bench(row, scratch)), (pairs.theirs, load.generator(row, scratch))]
+        testers = [(pairs.ours, Bench(row, scratch)), (pairs.theirs, kind(row, scratch))]
         path = measure.repository(scratch / "models")
         with on(places[0]):
             (subject,) = subjects.start([server], path, row)
@@ -83,20 +94,21 @@ def _measure_row(row: Row, server: str, places: tuple[set[int], set[int]], repea
 
 
 def measure_all(places: tuple[set[int], set[int]], repeats: int, seconds: float) -> dict[tuple[str, str], Pairs]:
-    return {(row.name, server): _measure_row(row, server, places, repeats, seconds) for row in ASKED for server in SERVERS}
+    return {(tester, server): _measure(tester, server, places, repeats, seconds) for tester in TESTERS for server in SERVERS}
 
 
 def rows(found: dict[tuple[str, str], Pairs]) -> list[list[str]]:
-    titles = {row.name: row.title for row in ASKED}
     lines = []
-    for (name, server), pairs in found.items():
+    for (tester, server), pairs in found.items():
+        row, kind = TESTERS[tester]
         calm = pairs.calm()
-        line = [f"{titles[name]}, {server}"]
-        for figure in FIGURES:
+        line = [f"{row.title}, {server}", tester]
+        for figure in FIGURES[kind]:
             ours, theirs = ([getattr(run, figure) for run in side] for side in zip(*calm, strict=True))
             ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
             line += [f"{statistics.median(ours):.0f}", f"{statistics.median(theirs):.0f}"]
             line += [f"{statistics.median(ratios):.3f} ({min(ratios):.2f} to {max(ratios):.2f})"]
+        line += [""] * (len(HEAD) - 1 - len(line))
         others = max(run.other_share for pair in calm for run in pair)
         lines.append([*line, f"{others:.0%} at most, {len(calm)} of {len(pairs.ours)} turns"])
     return lines
