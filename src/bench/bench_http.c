@@ -69,6 +69,7 @@ static struct err *http_open(struct bench_http *h)
     if (e)
         return e;
     llhttp_reset(&h->parser);
+    h->complete = false;
     e = loop_add(h->wire->loop, &h->watch, EPOLLIN);
     if (e) {
         sock_close(h->watch.fd);
@@ -102,12 +103,18 @@ static struct err *http_error(const struct bench_http *h)
     return e;
 }
 
-/* An answer is complete. */
+static bool http_all_written(const struct bench_http *h)
+{
+    return h->written == h->call->pieces[0].iov_len + h->call->pieces[1].iov_len;
+}
+
+/* An answer is complete. The connection goes where the server still waits for the rest of the
+ * request: the next one would be taken for that. */
 static void http_answered(struct bench_http *h)
 {
     struct err *e = h->parser.status_code == 200 ? NULL : http_error(h);
     h->complete = false;
-    if (!h->stays)
+    if (!h->stays || !http_all_written(h))
         http_close(h);
     struct bench_call *c = h->call;
     h->call = NULL;
@@ -133,7 +140,7 @@ static void http_write(struct bench_http *h)
         return;
     }
     h->written += (size_t)n;
-    bool more = h->written < c->pieces[0].iov_len + c->pieces[1].iov_len;
+    bool more = !http_all_written(h);
     if (!more)
         c->sent = clock_now_ns();
     loop_mod(h->wire->loop, &h->watch, more ? EPOLLIN | EPOLLOUT : EPOLLIN);
@@ -145,7 +152,9 @@ static void http_read(struct bench_http *h)
     if (n == -1)
         return;
     if (n <= 0) {
-        if (h->call)
+        if (h->call && n == 0 && llhttp_finish(&h->parser) == HPE_OK && h->complete)
+            http_answered(h); /* its end is that of the connection */
+        else if (h->call)
             http_end(h, err_new(STATUS_UNAVAILABLE, "the server has closed the connection before "
                                                     "its answer was complete"));
         else

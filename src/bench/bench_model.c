@@ -3,7 +3,9 @@
 #include "base/mem.h"
 #include "bench/bench_wire.h"
 
+#include <errno.h>
 #include <proto/grpc_service.pb-c.h>
+#include <stdlib.h>
 #include <string.h>
 #include <yyjson.h>
 
@@ -80,6 +82,16 @@ static struct bench_input *bench_model_add(struct bench_model *m, const char *na
     return input->datatype == DATATYPE_INVALID ? NULL : input;
 }
 
+/* A dimension; as a string too, which is how protobuf writes numbers of 64 bits in JSON. */
+static bool dimension_json(yyjson_val *v, int64_t *ret)
+{
+    const char *text = yyjson_get_str(v);
+    char *end;
+    errno = 0;
+    *ret = text ? strtoll(text, &end, 10) : yyjson_get_sint(v);
+    return text ? end != text && !*end && !errno : yyjson_is_int(v);
+}
+
 static bool metadata_json(struct bench_model *m, yyjson_val *root)
 {
     size_t i, count, k, rank;
@@ -93,7 +105,11 @@ static bool metadata_json(struct bench_model *m, yyjson_val *root)
             yyjson_get_str(yyjson_obj_get(each, "datatype")), yyjson_arr_size(shape));
         if (!input)
             return false;
-        yyjson_arr_foreach(shape, k, rank, dim) input->dims[k] = yyjson_get_sint(dim);
+        yyjson_arr_foreach(shape, k, rank, dim)
+        {
+            if (!dimension_json(dim, &input->dims[k]))
+                return false;
+        }
     }
     return yyjson_is_arr(inputs);
 }

@@ -124,6 +124,12 @@ static int connect_tcp(const struct addrinfo *to)
     return -1;
 }
 
+static struct err *sock_connect_failed(int number, const char *address, uint16_t port)
+{
+    return err_recode(err_errno(number, "cannot connect to %s:%u", address, port),
+                      number == EMFILE ? STATUS_INTERNAL : STATUS_UNAVAILABLE);
+}
+
 struct err *sock_connect(const char *address, uint16_t port, int *ret_fd)
 {
     char service[8];
@@ -135,6 +141,8 @@ struct err *sock_connect(const char *address, uint16_t port, int *ret_fd)
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     int rc = getaddrinfo(address, service, &hints, &found);
+    if (rc == EAI_SYSTEM)
+        return sock_connect_failed(errno, address, port);
     if (rc != 0)
         return err_new(STATUS_INVALID_ARG, "cannot connect to %s: %s", address, gai_strerror(rc));
     int fd = -1;
@@ -143,8 +151,7 @@ struct err *sock_connect(const char *address, uint16_t port, int *ret_fd)
     int number = errno;
     freeaddrinfo(found);
     if (fd < 0)
-        return err_recode(err_errno(number, "cannot connect to %s:%u", address, port),
-                          number == EMFILE ? STATUS_INTERNAL : STATUS_UNAVAILABLE);
+        return sock_connect_failed(number, address, port);
     *ret_fd = fd;
     return NULL;
 }

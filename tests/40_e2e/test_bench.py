@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import signal
 import socketserver
 import struct
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 from harness import h2frames as h2
 from harness import paths, rawhttp, recite
+from harness.pause import pause
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Reference, Server
 
@@ -213,6 +215,7 @@ class Recorder(ThreadingHTTPServer):
     def __init__(self, answer: Callable[[bytes], bytes | None]):
         super().__init__((HOST, 0), Asked)
         self.answer = answer  # returns the body of an error, None = there is none
+        self.rude: Callable[[Asked], None] | None = None  # answers in its place, behind the head of a request
         self.statistics: Callable[[], object] | None = None
         self.bodies: list[tuple[str, dict[str, str], bytes]] = []
 
@@ -246,6 +249,9 @@ class Asked(BaseHTTPRequestHandler):
             self.say(200, {"name": "m", "inputs": self.server.inputs, "outputs": []})
 
     def do_POST(self) -> None:
+        if self.server.rude:
+            self.server.rude(self)
+            return
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.bodies.append((self.path, dict(self.headers.items()), body))
         wrong = self.server.answer(body)
@@ -418,6 +424,78 @@ def test_an_error_leaves_what_was_measured(recorder: Recorder, tmp_path: Path) -
         if rows(table):
             break
     assert [row["Concurrency"] for row in rows(table)] == ["1"]
+
+
+def test_an_answer_whose_end_is_that_of_its_connection(recorder: Recorder) -> None:
+    """HTTP allows it."""
+
+    def rude(asked: Asked) -> None:
+        asked.rfile.read(int(asked.headers["Content-Length"]))
+        asked.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n{}")
+        asked.close_connection = True
+
+    recorder.rude = rude
+    measured(*at(recorder))
+
+
+def test_an_answer_before_all_was_sent(recorder: Recorder) -> None:
+    """The next request has a connection of its own: it is no part of what the server still waits for."""
+
+    def rude(asked: Asked) -> None:
+        asked.give(200, b"{}")
+        asked.wfile.flush()
+        asked.rfile.read()  # until the connection ends
+        asked.close_connection = True
+
+    recorder.rude = rude
+    recorder.inputs = [{"name": "A", "datatype": "FP32", "shape": [-1]}]
+    recorder.config = {"max_batch_size": 0}
+    measured(*at(recorder), "--shape", "A:8000000")
+
+
+def test_an_answer_that_nobody_asked_for(recorder: Recorder) -> None:
+    """A server that closes an idle connection may say so first: that is no answer to the next request, whose own takes a tenth of a second."""
+
+    def rude(asked: Asked) -> None:
+        asked.rfile.read(int(asked.headers["Content-Length"]))
+        asked.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+        asked.wfile.flush()
+        pause(0.1)
+        asked.wfile.write(b"{}")
+        asked.wfile.flush()
+        pause(0.05)
+        asked.wfile.write(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        asked.close_connection = True
+
+    recorder.rude = rude
+    recorder.handle_error = lambda request, address: None  # type: ignore[method-assign]
+    for rate, window in ("3", "3000"), ("1", "6000"), ("0.2", "20000"):  # on a machine that does much else it may come behind the next request
+        status, out, err = bench(*at(recorder), "-p", window, "--request-rate-range", rate, "--max-threads", "1")
+        if "HTTP status 408" not in err and "no answer" not in out:
+            break
+    assert not err and number(out, "Avg latency") >= 100_000, (status, out, err)
+
+
+def test_dimensions_that_are_no_numbers(recorder: Recorder) -> None:
+    """Whole numbers may be strings, as protobuf's JSON has them; others are not taken for something else."""
+    recorder.config = {"max_batch_size": 0}
+    recorder.inputs = [{"name": "A", "datatype": "FP32", "shape": ["4"]}]
+    measured(*at(recorder))
+    assert len(split(recorder.bodies[0])[1]) == 16
+    for shape in ([1e3], ["four"], [None], ["4x"]):
+        recorder.inputs = [{"name": "A", "datatype": "FP32", "shape": shape}]
+        status, out, err = bench(*at(recorder))
+        assert status == 1 and "the server's answer about the model's inputs cannot be read" in err, (shape, out, err)
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_too_few_descriptors_to_look_up_a_name(server: Server, protocol: str) -> None:
+    port = server.http_port if protocol == "http" else server.grpc_port
+    argv = [str(paths.nereid_binary()), "bench", "-m", "fixed", "-i", protocol, "-u", f"localhost:{port}"]
+    argv += ["--concurrency-range", "100", "--calls-per-connection", "1"]
+    limit = f"ulimit -n 40; exec {shlex.join(argv)}"
+    got = subprocess.run(["bash", "-c", limit], capture_output=True, text=True, timeout=120, check=False)
+    assert got.returncode == 1 and "too few file descriptors" in got.stderr, got.stderr
 
 
 def test_a_report_that_cannot_be_written(recorder: Recorder) -> None:
