@@ -41,18 +41,36 @@ static struct err *bind_and_listen(int fd, const struct addrinfo *to, bool only_
     return e;
 }
 
-static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, const char *shown,
-                              int *ret_fd)
+/* What the system says of an address. doing  "connect to", "listen on" */
+static struct err *sock_system_error(int number, const char *doing, const char *address,
+                                     uint16_t port)
+{
+    return err_recode(err_errno(number, "cannot %s %s:%u", doing, address, port),
+                      number == EMFILE ? STATUS_INTERNAL : STATUS_UNAVAILABLE);
+}
+
+static struct err *sock_look_up(const char *doing, const char *address, uint16_t port, int flags,
+                                struct addrinfo **ret)
 {
     char service[8];
     snprintf(service, sizeof(service), "%u", port);
-    struct addrinfo hints = {.ai_family = AF_UNSPEC,
-                             .ai_socktype = SOCK_STREAM,
-                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-    struct addrinfo *found = NULL;
-    int rc = getaddrinfo(*address ? address : "0.0.0.0", service, &hints, &found);
+    struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
+    int rc = getaddrinfo(address, service, &hints, ret);
+    if (rc == EAI_SYSTEM)
+        return sock_system_error(errno, doing, address, port);
     if (rc != 0)
-        return err_new(STATUS_INVALID_ARG, "cannot listen on %s: %s", address, gai_strerror(rc));
+        return err_new(STATUS_INVALID_ARG, "cannot %s %s: %s", doing, address, gai_strerror(rc));
+    return NULL;
+}
+
+static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, const char *shown,
+                              int *ret_fd)
+{
+    struct addrinfo *found;
+    struct err *e = sock_look_up("listen on", address, port, AI_PASSIVE, &found);
+    if (e)
+        return e;
     int fd = sock_new_socket(found->ai_family);
     int on = 1;
     if (fd >= 0) {
@@ -60,7 +78,7 @@ static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, co
         if (reuse)
             setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
     }
-    struct err *e = bind_and_listen(fd, found, reuse, shown, ret_fd);
+    e = bind_and_listen(fd, found, reuse, shown, ret_fd);
     freeaddrinfo(found);
     return e;
 }
@@ -71,7 +89,9 @@ struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret
     const char *path = sock_unix_path(address);
     if (path)
         return sock_unix_listen(path, ret_fd);
-    snprintf(shown, sizeof(shown), "%s:%u", *address ? address : "0.0.0.0", port);
+    if (!*address)
+        address = "0.0.0.0";
+    snprintf(shown, sizeof(shown), "%s:%u", address, port);
     return listen_tcp(address, port, reuse, shown, ret_fd);
 }
 
@@ -124,34 +144,22 @@ static int connect_tcp(const struct addrinfo *to)
     return -1;
 }
 
-static struct err *sock_connect_failed(int number, const char *address, uint16_t port)
-{
-    return err_recode(err_errno(number, "cannot connect to %s:%u", address, port),
-                      number == EMFILE ? STATUS_INTERNAL : STATUS_UNAVAILABLE);
-}
-
 struct err *sock_connect(const char *address, uint16_t port, int *ret_fd)
 {
-    char service[8];
     const char *path = sock_unix_path(address);
     if (path)
         return sock_unix_connect(path, ret_fd);
-    snprintf(service, sizeof(service), "%u", port);
-    struct addrinfo hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    struct addrinfo *found = NULL;
-    int rc = getaddrinfo(address, service, &hints, &found);
-    if (rc == EAI_SYSTEM)
-        return sock_connect_failed(errno, address, port);
-    if (rc != 0)
-        return err_new(STATUS_INVALID_ARG, "cannot connect to %s: %s", address, gai_strerror(rc));
+    struct addrinfo *found;
+    struct err *e = sock_look_up("connect to", address, port, 0, &found);
+    if (e)
+        return e;
     int fd = -1;
     for (const struct addrinfo *each = found; each && fd < 0; each = each->ai_next)
         fd = connect_tcp(each);
     int number = errno;
     freeaddrinfo(found);
     if (fd < 0)
-        return sock_connect_failed(number, address, port);
+        return sock_system_error(number, "connect to", address, port);
     *ret_fd = fd;
     return NULL;
 }

@@ -110,86 +110,81 @@ static void freed_by_another_thread(void **state)
     slab_thread_end();
 }
 
+/* A thread that has no housekeeping, which works in periods that another thread ends. */
 struct slow {
-    void *objects[SLAB_KEEP / 2];
+    void (*work)(struct slow *s, size_t period);
+    size_t periods;
     size_t takes; /* of the thread itself, in each period */
     size_t kept;
+    void *objects[SLAB_KEEP / 2];
     sem_t next, done;
 };
 
-/* Frees an object in each period, which another thread ends. */
-static void free_slowly(void *arg)
+static void work_slowly(void *arg)
 {
     struct slow *s = arg;
-    void *own[SLAB_KEEP];
-    for (size_t i = 0; i < SLAB_KEEP / 2; i++) {
+    for (size_t i = 0; i < s->periods; i++) {
         sem_wait(&s->next);
-        for (size_t k = 0; k < s->takes; k++)
-            own[k] = slab_alloc(&small);
-        for (size_t k = 0; k < s->takes; k++)
-            slab_free(&small, own[k]);
-        slab_free(&small, s->objects[i]);
+        s->work(s, i);
         sem_post(&s->done);
     }
     s->kept = slab_trim();
     s->kept += slab_trim();
 }
 
-static size_t kept_of_slow_work(size_t takes)
+static void run_slow_work(struct slow *s)
 {
-    struct slow s = {.takes = takes};
     struct thread *t;
-    sem_init(&s.next, 0, 0);
-    sem_init(&s.done, 0, 0);
-    for (size_t i = 0; i < SLAB_KEEP / 2; i++)
-        s.objects[i] = slab_alloc(&small);
-    unit_succeeds(thread_start("slow", free_slowly, &s, &t));
-    for (size_t i = 0; i < SLAB_KEEP / 2; i++) {
-        sem_post(&s.next);
-        sem_wait(&s.done);
+    sem_init(&s->next, 0, 0);
+    sem_init(&s->done, 0, 0);
+    unit_succeeds(thread_start("slow", work_slowly, s, &t));
+    for (size_t i = 0; i < s->periods; i++) {
+        sem_post(&s->next);
+        sem_wait(&s->done);
         slab_trim();
     }
     thread_join(t);
+}
+
+static void free_one(struct slow *s, size_t period)
+{
+    void *own[SLAB_KEEP];
+    for (size_t k = 0; k < s->takes; k++)
+        own[k] = slab_alloc(&small);
+    for (size_t k = 0; k < s->takes; k++)
+        slab_free(&small, own[k]);
+    slab_free(&small, s->objects[period]);
+}
+
+static size_t kept_of_frees(size_t takes)
+{
+    struct slow s = {.work = free_one, .periods = SLAB_KEEP / 2, .takes = takes};
+    for (size_t i = 0; i < s.periods; i++)
+        s.objects[i] = slab_alloc(&small);
+    run_slow_work(&s);
     return s.kept;
 }
 
-/* Takes an object in each period. */
-static void take_slowly(void *arg)
+static void take_one(struct slow *s, size_t period)
 {
-    struct slow *s = arg;
-    for (size_t i = 0; i < 3; i++) {
-        sem_wait(&s->next);
-        s->objects[i] = slab_alloc(&small);
-        sem_post(&s->done);
-    }
-    s->kept = slab_trim();
-    s->kept += slab_trim();
+    s->objects[period] = slab_alloc(&small);
 }
 
 /* A thread that picks up a list and then takes an object now and then does not keep the rest. */
 static void a_list_that_is_hardly_used_goes(void **state)
 {
     (void)state;
-    struct slow s = {0};
-    struct thread *t;
+    struct slow s = {.work = take_one, .periods = 3};
     void *all[SLAB_KEEP + 1];
     clear_shelves();
-    sem_init(&s.next, 0, 0);
-    sem_init(&s.done, 0, 0);
     slab_thread_begin();
     for (size_t i = 0; i < SLAB_KEEP + 1; i++)
         all[i] = slab_alloc(&small);
     for (size_t i = 0; i < SLAB_KEEP + 1; i++)
         slab_free(&small, all[i]); /* a list is put down */
-    unit_succeeds(thread_start("slow", take_slowly, &s, &t));
-    for (size_t i = 0; i < 3; i++) {
-        sem_post(&s.next);
-        sem_wait(&s.done);
-        slab_trim();
-    }
-    thread_join(t);
+    run_slow_work(&s);
     assert_int_equal(s.kept, 0);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < s.periods; i++)
         slab_free(&small, s.objects[i]);
     slab_thread_end();
 }
@@ -199,8 +194,8 @@ static void slow_work_keeps_little(void **state)
 {
     (void)state;
     clear_shelves();
-    assert_in_range(kept_of_slow_work(0), 1, 2);
-    assert_in_range(kept_of_slow_work(10), 11, 13);
+    assert_in_range(kept_of_frees(0), 1, 2);
+    assert_in_range(kept_of_frees(10), 11, 13);
 }
 
 struct trade {
