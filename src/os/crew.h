@@ -1,6 +1,6 @@
 #pragma once
 /* A group of threads that run jobs in the order in which they were added. A thread is started
- * when there are more jobs than idle threads; it ends after some time without jobs. */
+ * when a job finds none idle; it ends after some time without jobs. */
 #include "base/list.h"
 #include "os/clock.h"
 

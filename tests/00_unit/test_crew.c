@@ -116,6 +116,32 @@ static void test_jobs_that_wait(void **state)
     crew_free(c);
 }
 
+/* Threads that a burst started end, also while there is always a job for one. */
+static void test_a_burst_is_over(void **state)
+{
+    (void)state;
+    struct job burst[MOST];
+    struct crew_kind soon = kind;
+    soon.idle = TIME_MS(100);
+    struct crew *c = crew_new(&soon, &threads);
+    set_gate(false);
+    for (unsigned i = 0; i < MOST; i++) {
+        burst[i] = (struct job){.job.run = run};
+        assert_true(crew_add(c, &burst[i].job));
+    }
+    wait_for(&running, MOST);
+    set_gate(true);
+    wait_for(&done, MOST);
+    time_ns until = clock_now_ns() + TIME_S(20);
+    for (unsigned count = MOST; atomic_load(&threads) > 2 && clock_now_ns() < until;) {
+        struct job one = {.job.run = run};
+        assert_true(crew_add(c, &one.job));
+        wait_for(&done, ++count);
+    }
+    assert_in_range(atomic_load(&threads), 0, 2);
+    crew_free(c);
+}
+
 static void test_no_thread(void **state)
 {
     (void)state;
@@ -175,5 +201,5 @@ static void test_jobs_that_jobs_add(void **state)
 }
 
 #define TEST(fn) cmocka_unit_test_setup(fn, set_up)
-UNIT_MAIN(TEST(test_each_job_once), TEST(test_jobs_that_wait), TEST(test_no_thread),
-          TEST(test_jobs_that_jobs_add))
+UNIT_MAIN(TEST(test_each_job_once), TEST(test_jobs_that_wait), TEST(test_a_burst_is_over),
+          TEST(test_no_thread), TEST(test_jobs_that_jobs_add))
