@@ -7,7 +7,7 @@ asked for meanwhile. So wrk is compared in what it counts, and percentiles over 
 import csv
 import statistics
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import check
@@ -22,11 +22,14 @@ NAME = "testers"
 TITLE = "nereid bench beside wrk and h2load"
 HEAD = [TITLE, "tester", "rate", "beside", "ratio", "p50, us", "beside", "ratio", "p99, us", "beside", "ratio", "other work"]
 HTTP, GRPC = (next(row for row in ROWS if row.name == name) for name in ("http_bin_16", "grpc_16_conns"))
-TESTERS: dict[str, tuple[Row, type[load.Wrk] | type[load.H2load]]] = {
-    "wrk": (HTTP, load.Wrk),
-    "h2load --h1": (HTTP, load.H2load),
-    "h2load": (GRPC, load.H2load),
-}
+LONE_HTTP, LONE_GRPC = (replace(row, title=row.title.replace("16 connections", "1 connection"), connections=1) for row in (HTTP, GRPC))
+TESTERS: list[tuple[str, Row, type[load.Wrk] | type[load.H2load]]] = [
+    ("wrk", HTTP, load.Wrk),
+    ("h2load --h1", HTTP, load.H2load),
+    ("h2load --h1", LONE_HTTP, load.H2load),
+    ("h2load", GRPC, load.H2load),
+    ("h2load", LONE_GRPC, load.H2load),
+]
 SERVERS = [subjects.THREADS, subjects.REFERENCE]
 FIGURES = {load.Wrk: ["rate"], load.H2load: ["rate", "p50_us", "p99_us"]}
 MOST_OTHER = 0.03  # of all processors: a pair of turns that others disturbed more is left out
@@ -69,8 +72,7 @@ class Pairs:
         return [pair for pair in pairs if max(run.other_share for run in pair) <= MOST_OTHER] or pairs
 
 
-def _measure(tester: str, server: str, places: tuple[set[int], set[int]], repeats: int, seconds: float) -> Pairs:
-    row, kind = TESTERS[tester]
+def _measure(row: Row, kind: type[load.Wrk] | type[load.H2load], server: str, places: tuple[set[int], set[int]], repeats: int, seconds: float) -> Pairs:
     pairs = Pairs()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         scratch = Path(folder)
@@ -93,14 +95,17 @@ def _measure(tester: str, server: str, places: tuple[set[int], set[int]], repeat
     return pairs
 
 
-def measure_all(places: tuple[set[int], set[int]], repeats: int, seconds: float) -> dict[tuple[str, str], Pairs]:
-    return {(tester, server): _measure(tester, server, places, repeats, seconds) for tester in TESTERS for server in SERVERS}
+Found = dict[tuple[int, str], Pairs]  # by the number of the tester and the server's name
 
 
-def rows(found: dict[tuple[str, str], Pairs]) -> list[list[str]]:
+def measure_all(places: tuple[set[int], set[int]], repeats: int, seconds: float) -> Found:
+    return {(i, server): _measure(row, kind, server, places, repeats, seconds) for i, (_, row, kind) in enumerate(TESTERS) for server in SERVERS}
+
+
+def rows(found: Found) -> list[list[str]]:
     lines = []
-    for (tester, server), pairs in found.items():
-        row, kind = TESTERS[tester]
+    for (i, server), pairs in found.items():
+        tester, row, kind = TESTERS[i]
         calm = pairs.calm()
         line = [f"{row.title}, {server}", tester]
         for figure in FIGURES[kind]:
