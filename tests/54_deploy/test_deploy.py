@@ -40,9 +40,9 @@ def tool(name: str, *options: str, fed: str | None = None, cwd: Path | None = No
     return got.returncode, got.stdout + got.stderr
 
 
-def rendered(*options: str) -> str:
+def rendered(*options: str, release: str = "release") -> str:
     version = [] if any(each.startswith("--kube-version") for each in options) else [f"--kube-version={KUBERNETES[1]}"]
-    status, text = tool("helm", "template", "release", str(CHART), *options, *version)
+    status, text = tool("helm", "template", release, str(CHART), *options, *version)
     assert status == 0, text
     return text
 
@@ -93,6 +93,19 @@ def test_helm_lints_it_and_its_schema_refuses_wrong_values() -> None:
         assert status != 0 and where in text, (wrong, text)
 
 
+@pytest.mark.parametrize(
+    ("release", "name"), [("123", "nereid-123"), ("1e3", "nereid-1e3"), ("a.b", "a-b-nereid"), ("nereid", "nereid"), ("9-nereid", "nereid-9-nereid")]
+)
+def test_a_release_of_any_name_is_made(release: str, name: str) -> None:
+    """A label is a text also where the name is a number; the name of a service begins with a letter and has no dot."""
+    text = rendered(*ALL, *TLS, "--set-string=tls.http.secret=1,tls.grpc.clients=2,tls.metrics.secret=3,serviceAccount.name=4", release=release)
+    status, told = conform(text, KUBERNETES[1])
+    assert status == 0, told
+    for made in yaml.safe_load_all(text):
+        assert made["metadata"]["labels"]["app.kubernetes.io/instance"] == release
+        assert made["metadata"]["name"].removesuffix("-dashboard") == name
+
+
 def models_of(*options: str) -> tuple[list[dict[str, Any]], list[str]]:
     """The volumes of the models, and where they are mounted."""
     pod = deployed(*options)["Deployment"]["spec"]["template"]["spec"]
@@ -110,6 +123,7 @@ def test_the_models_are_a_volume_of_one_kind(tmp_path: Path) -> None:
         assert models_of(*options) == ([{"name": "models", "emptyDir": {}}], ["/models"])
     for options in (["--set=models.volume=null"], ["--set=models.repository=s3://bucket/models"]):
         assert models_of(*options) == ([], [])
+    assert models_of("--set=models.repository=/our #1") == ([{"name": "models", "emptyDir": {}}], ["/our #1"])
 
 
 def test_options_reach_the_server_as_they_are_written(tmp_path: Path) -> None:
@@ -173,7 +187,7 @@ def shown(port: int) -> bytes:
 
 def test_a_server_serves_by_the_secrets_of_the_chart_and_takes_renewed_ones(tmp_path: Path) -> None:
     authority, clients = tls.Authority(tmp_path / "authority"), tls.Authority(tmp_path / "clients")
-    pod = deployed(*TLS)["Deployment"]["spec"]["template"]["spec"]
+    pod = deployed(*TLS, "--set=tls.metrics.clients=authority")["Deployment"]["spec"]["template"]["spec"]
     (volume,) = (each for each in pod["volumes"] if each["name"] == "tls")
     (mount,) = (each for each in pod["containers"][0]["volumeMounts"] if each["name"] == "tls")
     told = dict(each.removeprefix("--").split("=") for each in pod["containers"][0]["args"])
@@ -194,10 +208,12 @@ def test_a_server_serves_by_the_secrets_of_the_chart_and_takes_renewed_ones(tmp_
     with tls.Secure(repository.path, options) as server:
         open_ports = (server.http_port, server.grpc_port, server.metrics_port)
         assert [shown(port) for port in open_ports] == certificates
-        with tls.Connection(server.metrics_port, tls.context(authority)) as connection:
-            assert connection.ask("GET", "/metrics").status == 200
         files = {"root_certificates": str(authority.cert)}
         mine = clients.sign("client")
+        with tls.Connection(server.metrics_port, tls.context(authority, client=mine)) as connection:
+            assert connection.ask("GET", "/metrics").status == 200
+        with pytest.raises((ssl.SSLError, ConnectionError)), tls.Connection(server.metrics_port, tls.context(authority)) as connection:
+            connection.ask("GET", "/metrics")
         with grpcclient.InferenceServerClient(f"localhost:{server.grpc_port}", ssl=True, private_key=str(mine.key), certificate_chain=str(mine.cert), **files) as client:
             assert client.is_server_ready(client_timeout=60)
         with grpcclient.InferenceServerClient(f"localhost:{server.grpc_port}", ssl=True, **files) as client, pytest.raises(InferenceServerException, match="UNAVAILABLE"):
