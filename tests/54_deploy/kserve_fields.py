@@ -1,4 +1,4 @@
-"""Reads a ServingRuntime with the classes of KServe's own client: run with its Python (build/clients/kserve).
+"""Reads a ServingRuntime or an InferenceService with the classes of KServe's own client: run with its Python (build/clients/kserve).
 
     kserve_fields.py FILE     prints each field that KServe does not know; the status is 1 when there is one"""
 
@@ -33,6 +33,7 @@ def unknown(value: object, kind: str, where: str) -> list[str]:
 
 with open(sys.argv[1]) as file:
     told = yaml.safe_load(file)
-problems = unknown(told, "V1alpha1ServingRuntime", told["kind"])
+version = told["apiVersion"].rpartition("/")[2].capitalize()
+problems = unknown(told, version + told["kind"], told["kind"])
 print(*problems, sep="\n")
 sys.exit(1 if problems else 0)

@@ -18,10 +18,11 @@ from tritonclient.utils import InferenceServerException
 
 CHART = paths.ROOT / "deploy" / "helm" / "nereid"
 RUNTIME = paths.ROOT / "deploy" / "kserve" / "servingruntime.yaml"
+SERVICE = paths.ROOT / "deploy" / "kserve" / "inferenceservice.yaml"
 TOOLS = paths.ROOT / "build" / "deploy"
 SETUP = "tools/setup_deploy.sh"
 OF_DEBIAN = paths.ROOT / "build" / "deps" / "test" / "usr" / "bin"
-KUBERNETES = ("1.25.0", "1.34.0", "1.37.0")
+KUBERNETES = ("1.30.0", "1.34.0", "1.37.0")
 ALL = [
     "--set=autoscaling.enabled=true", "--set=serviceMonitor.enabled=true", "--set=rules.enabled=true", "--set=dashboard.enabled=true",
     "--set=options.log-verbose=1", "--set=serviceMonitor.labels.release=prometheus", "--set=serviceAccount.annotations.role=r",
@@ -93,6 +94,11 @@ def test_helm_lints_it_and_its_schema_refuses_wrong_values() -> None:
         assert status != 0 and where in text, (wrong, text)
 
 
+def test_a_cluster_that_cannot_wait_before_sigterm_is_refused() -> None:
+    status, text = tool("helm", "template", "release", str(CHART), "--kube-version=1.29.9")
+    assert status != 0 and ">=1.30.0-0" in text, text
+
+
 @pytest.mark.parametrize(
     ("release", "name"), [("123", "nereid-123"), ("1e3", "nereid-1e3"), ("a.b", "a-b-nereid"), ("nereid", "nereid"), ("9-nereid", "nereid-9-nereid")]
 )
@@ -104,6 +110,32 @@ def test_a_release_of_any_name_is_made(release: str, name: str) -> None:
     for made in yaml.safe_load_all(text):
         assert made["metadata"]["labels"]["app.kubernetes.io/instance"] == release
         assert made["metadata"]["name"].removesuffix("-dashboard") == name
+
+
+def stops(pod: dict[str, Any]) -> tuple[dict[str, Any] | None, int, int]:
+    """What comes before SIGTERM, the time that the server has after it, and the time that Kubernetes gives to both."""
+    (container,) = pod["containers"]
+    (server,) = (int(each.partition("=")[2]) for each in container["args"] if each.startswith("--exit-timeout-secs="))
+    return container.get("lifecycle"), server, pod.get("terminationGracePeriodSeconds", 30)
+
+
+@pytest.mark.parametrize(
+    ("options", "wait", "server"), [([], 10, 30), (["--set=preStopSeconds=3", "--set=stopSeconds=60"], 3, 60), (["--set=preStopSeconds=0"], 0, 30)]
+)
+def test_a_pod_takes_new_connections_until_nobody_sends_it_any(options: list[str], wait: int, server: int) -> None:
+    pod = deployed(*options)["Deployment"]["spec"]["template"]["spec"]
+    # Kubernetes 1.30 refuses to sleep for no time.
+    assert stops(pod) == ({"preStop": {"sleep": {"seconds": wait}}} if wait else None, server, wait + server + 10)
+
+
+def test_kserve_gives_the_server_its_time_to_stop() -> None:
+    """Knative, which waits by itself, refuses a runtime that says more; the mode Standard has it from the InferenceService."""
+    runtime, predictor = yaml.safe_load(RUNTIME.read_text())["spec"], yaml.safe_load(SERVICE.read_text())["spec"]["predictor"]
+    before, server, grace = stops(runtime)
+    assert before is None and server == 20 and server + 5 <= grace
+    wait = predictor["model"]["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert wait >= 5 and wait + server + 5 <= predictor["terminationGracePeriodSeconds"]
+    assert predictor["model"]["runtime"] == "nereid"
 
 
 def models_of(*options: str) -> tuple[list[dict[str, Any]], list[str]]:
@@ -244,12 +276,12 @@ def test_the_versions_are_those_of_the_server() -> None:
     assert f"image: nereid:{version}\n" in RUNTIME.read_text()
 
 
-def test_kserve_knows_each_field_of_the_runtime(tmp_path: Path) -> None:
+def test_kserve_knows_each_field_of_its_manifests(tmp_path: Path) -> None:
     python = paths.need(paths.ROOT / "build" / "clients" / "kserve" / "venv" / "bin" / "python", "tools/setup_clients.sh kserve")
     fields = Path(__file__).with_name("kserve_fields.py")
     spoilt = tmp_path / "spoilt.yaml"
     spoilt.write_text(RUNTIME.read_text().replace("autoSelect: true", "autoselect: true", 1))
-    for path, status in ((RUNTIME, 0), (spoilt, 1)):
+    for path, status in ((RUNTIME, 0), (SERVICE, 0), (spoilt, 1)):
         got = subprocess.run([str(python), str(fields), str(path)], capture_output=True, text=True, timeout=120, check=False)
         assert got.returncode == status, got.stdout + got.stderr
     assert "autoselect: no such field" in got.stdout

@@ -11,7 +11,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-VERSIONS = ("v1.25.0", "v1.34.0", "v1.37.0")
+VERSIONS = ("v1.30.0", "v1.34.0", "v1.37.0")
 WANTED = ("servicemonitors", "prometheusrules")
 
 
