@@ -86,12 +86,69 @@ def test_what_the_chart_makes() -> None:
     assert '"--log-verbose=1"' in text and "replicas: 2\n" not in text.split("HorizontalPodAutoscaler")[0]
 
 
-def test_helm_lints_it_and_its_schema_refuses_wrong_values() -> None:
+def test_helm_lints_it() -> None:
     status, text = tool("helm", "lint", "--strict", str(CHART), *ALL)
     assert status == 0 and "0 chart(s) failed" in text, text
-    for wrong, where in (("tls.http.clients=authority", "clients"), ("tls.grpc.clients=authority", "secret"), ("tls.metrics.secret=My_Own", "secret"), ("ports.http=80", "http"), ("imag.tag=1", "imag"), ("models.repository=models", "repository"), ("startSeconds=soon", "startSeconds"), ("options.http-port=9", "set ports.http"), ("options.exit-timeout-secs=9", "set stopSeconds"), ("ports.http=8001", "a port each")):
-        status, text = tool("helm", "template", "release", str(CHART), f"--set={wrong}", f"--kube-version={KUBERNETES[1]}")
-        assert status != 0 and where in text, (wrong, text)
+
+
+VOLUME = "models.volume.persistentVolumeClaim.claimName=models"
+SCALED = ("autoscaling.enabled=true", "autoscaling.minReplicas=20")
+WATCHED = ("serviceMonitor.enabled=true", "tls.metrics.secret=web", "tls.metrics.clients=authority")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (("tls.http.clients=authority",), "clients"),
+        (("tls.grpc.clients=authority",), "secret"),
+        (("tls.metrics.secret=My_Own",), "secret"),
+        (("ports.http=80",), "http"),
+        (("ports.http=8001",), "a port each"),
+        (("imag.tag=1",), "imag"),
+        (("startSeconds=soon",), "startSeconds"),
+        (("preStopSeconds=-1",), "preStopSeconds"),
+        (("disruptionBudget.maxUnavailable=some",), "maxUnavailable"),
+        (("autoscaling.pendingRequests=0",), "pendingRequests"),
+        (("autoscaling.scaleDownSeconds=3601",), "scaleDownSeconds"),
+        (("models.repository=models",), "repository"),
+        (("models.repository=http://host/models",), "repository"),
+        (("models.repository=/models:1",), "repository"),
+        (("models.volume.name=models", VOLUME), "volume"),
+        *(((f"models.repository={scheme}://bucket/models", VOLUME), "models.volume: leave it out") for scheme in ("s3", "gs", "as")),
+        *(((f"models.repository={taken}",), f"models.repository: {taken} is taken") for taken in ("/", "//", "/tmp", "/tmp/", "/tls", "/x/../tls/http")),
+        *(((f"models.repository={taken}", VOLUME), f"models.repository: {taken} is taken") for taken in ("/tmp", "/opt", "/opt/nereid", "/usr", "/lib64", "/etc", "/proc/1")),
+        (SCALED, "autoscaling.maxReplicas: 10 is fewer than minReplicas, 20"),
+        (("options.http-port=9",), "options.http-port: set ports.http"),
+        (("options.metrics-p=9",), "options.metrics-p: set ports.metrics"),
+        (("options.exit-timeout-secs=9",), "options.exit-timeout-secs: set stopSeconds"),
+        (("options.model-repository=/other",), "options.model-repository: set models.repository"),
+        (("options.model-store=/other",), "options.model-store: set models.repository"),
+        *(
+            ((f"options.{port}-{name}=true",), f"options.{port}-{name}: set tls.{port}")
+            for port in ("http", "grpc", "metrics")
+            for name in ("use-ssl", "use-ssl-mutual", "server-cert", "server-key", "root-cert")
+        ),
+        (("options.allow-http=false",), "options.allow-http: leave it out"),
+        (WATCHED, "serviceMonitor.tlsConfig: give cert and keySecret"),
+        ((*WATCHED, "serviceMonitor.tlsConfig.insecureSkipVerify=true"), "serviceMonitor.tlsConfig: give cert and keySecret"),
+        ((*WATCHED, "serviceMonitor.tlsConfig.certFile=/cert"), "serviceMonitor.tlsConfig: give cert and keySecret"),
+    ],
+)  # fmt: skip
+def test_wrong_values_are_refused_by_name(wrong: tuple[str, ...], told: str) -> None:
+    status, text = tool("helm", "template", "release", str(CHART), *(f"--set={each}" for each in wrong), f"--kube-version={KUBERNETES[1]}")
+    assert status != 0 and told in text, text
+
+
+def test_what_is_near_to_wrong_values_is_served() -> None:
+    for right in (
+        ["models.repository=/opt/models", VOLUME], ["models.repository=/tmp/models", VOLUME], ["models.repository=/tmpfs", "models.volume=null"],
+        ["models.repository=s3://http://host:9000/bucket/models"], ["options.allow-grpc=false", "options.http-address=0.0.0.0"],
+        [*SCALED, "autoscaling.maxReplicas=20"], ["autoscaling.minReplicas=20"], [*WATCHED[1:]],
+        [*WATCHED, "serviceMonitor.tlsConfig.cert.secret.name=a", "serviceMonitor.tlsConfig.cert.secret.key=b", "serviceMonitor.tlsConfig.keySecret.name=a", "serviceMonitor.tlsConfig.keySecret.key=c"],
+        [*WATCHED, "serviceMonitor.tlsConfig.certFile=/cert", "serviceMonitor.tlsConfig.keyFile=/key"],
+    ):  # fmt: skip
+        status, text = conform(rendered(*(f"--set={each}" for each in right)), KUBERNETES[1])
+        assert status == 0, (right, text)
 
 
 def test_a_cluster_that_cannot_wait_before_sigterm_is_refused() -> None:

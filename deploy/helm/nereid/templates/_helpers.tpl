@@ -28,10 +28,43 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end }}
 
 {{- define "nereid.options" -}}
-{{- $elsewhere := dict "http-port" "ports.http" "grpc-port" "ports.grpc" "metrics-port" "ports.metrics" "exit-timeout-secs" "stopSeconds" }}
+{{- $elsewhere := dict "model-repository" "models.repository" "model-store" "models.repository" "exit-timeout-secs" "stopSeconds" }}
+{{- range $port := list "http" "grpc" "metrics" }}
+{{- $_ := set $elsewhere (printf "%s-port" $port) (printf "ports.%s" $port) }}
+{{- range list "use-ssl" "use-ssl-mutual" "server-cert" "server-key" "root-cert" }}
+{{- $_ := set $elsewhere (printf "%s-%s" $port .) (printf "tls.%s" $port) }}
+{{- end }}
+{{- end }}
 {{- range $name, $value := .Values.options }}
-{{- with get $elsewhere $name }}{{ fail (printf "options.%s: set %s instead, by which the rest of the chart goes too" $name .) }}{{ end }}
+{{- /* The server takes names that are cut short. */}}
+{{- range $whole, $instead := $elsewhere }}
+{{- if hasPrefix $name $whole }}{{ fail (printf "options.%s: set %s instead, by which the rest of the chart goes too" $name $instead) }}{{ end }}
+{{- end }}
+{{- if hasPrefix $name "allow-http" }}{{ fail (printf "options.%s: leave it out: the probes of Kubernetes come over HTTP" $name) }}{{ end }}
 - {{ printf "--%s=%s" $name (kindIs "string" $value | ternary $value (toJson $value)) | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "nereid.refuse" -}}
+{{- with .Values.ports }}
+{{- if lt (len (uniq (list (int .http) (int .grpc) (int .metrics)))) 3 }}{{ fail "ports: http, grpc and metrics need a port each" }}{{ end }}
+{{- end }}
+{{- with .Values.models }}
+{{- if and .volume (not (hasPrefix "/" .repository)) }}
+{{- fail (printf "models.volume: leave it out, since %s is brought from its store; or set models.repository to a directory, where the volume is mounted" .repository) }}
+{{- end }}
+{{- if regexMatch "^/((tls|proc)(/.*)?|tmp|etc|usr|lib|lib64|sys|dev|opt(/nereid)?)?$" (clean .repository) }}
+{{- fail (printf "models.repository: %s is taken by the pod itself: set another directory, such as /models" .repository) }}
+{{- end }}
+{{- end }}
+{{- with .Values.autoscaling }}
+{{- if and .enabled (lt (int .maxReplicas) (int .minReplicas)) }}
+{{- fail (printf "autoscaling.maxReplicas: %d is fewer than minReplicas, %d: raise it, or lower minReplicas" (int .maxReplicas) (int .minReplicas)) }}
+{{- end }}
+{{- end }}
+{{- $shown := .Values.serviceMonitor.tlsConfig | default dict }}
+{{- if and .Values.serviceMonitor.enabled .Values.tls.metrics.clients (not (and (or $shown.cert $shown.certFile) (or $shown.keySecret $shown.keyFile))) }}
+{{- fail "serviceMonitor.tlsConfig: give cert and keySecret, beside ca and serverName: tls.metrics.clients serves only those with a certificate, and Prometheus has none" }}
 {{- end }}
 {{- end }}
 
