@@ -38,8 +38,10 @@ put 644 nereid.service usr/lib/systemd/system/nereid.service
 put 644 nereid.conf etc/nereid/nereid.conf
 put 755 nereid-handover usr/sbin/nereid-handover
 put 644 README.Debian usr/share/doc/nereid/README.Debian
-# The second server of a hand-over: the same, without a page of metrics; it is not started with the machine.
+# The second server of a hand-over: the same, without a page of metrics; it is not started with the machine. Once it serves, the first is restarted.
 sed -e '/^\[Install\]/,$d' -e 's/^\(Description=.*\)/\1, while another one takes its place/' -e 's/^ExecStart=.*/& --allow-metrics=false/' \
+    -e 's/^# A hand-over ends.*/# The rest of a hand-over is for systemd, whatever becomes of the command./' \
+    -e 's|^ExecStartPost=.*|ExecStartPost=+systemctl --no-block restart nereid.service\nExecStopPost=-+rm -f /run/nereid-models|' \
     -e 's/^Restart=.*/Restart=no/' deploy/debian/nereid.service >"$stage/usr/lib/systemd/system/nereid-next.service"
 mkdir -p "$stage/usr/bin"
 ln -s ../lib/nereid/bin/nereid "$stage/usr/bin/nereid"

@@ -114,6 +114,8 @@ def test_its_services_as_systemd_reads_them(unpacked: Path) -> None:
         assert re.search(r"Overall exposure level for .*: [01]\.\d", told), told
     first, second = ((units / name).read_text() for name in ("nereid.service", "nereid-next.service"))
     assert "--allow-metrics=false" in second and "[Install]" in first and "[Install]" not in second
+    for ours, other in ((first, "stop nereid-next.service"), (second, "restart nereid.service")):
+        assert re.findall("^ExecStartPost=.*systemctl --no-block (.*)$", ours, re.MULTILINE) == [other]
 
 
 @pytest.mark.parametrize("name", ["postinst", "prerm", "postrm", "nereid-handover"])
@@ -128,8 +130,8 @@ def test_its_program_serves_with_its_configuration(unpacked: Path, tmp_path: Pat
     conf = tmp_path / "nereid.conf"
     conf.write_text((unpacked / "etc/nereid/nereid.conf").read_text().replace("/var/lib/nereid/models", str(made.path)))
     start = re.findall(r"^ExecStart=/usr/bin/nereid (.*)$", (unpacked / "usr/lib/systemd/system/nereid.service").read_text(), re.MULTILINE)[0]
-    (config, *options) = start.split()
-    assert config == "--config=/etc/nereid/nereid.conf"
+    (config, *options, models) = start.split()
+    assert config == "--config=/etc/nereid/nereid.conf" and models == "$NEREID_MODELS"
 
     class Packaged(Nereid):
         def program(self) -> list[str]:

@@ -1,17 +1,20 @@
 """A clean Debian in a directory, made of the archive's packages, and started with its own systemd."""
 
+import contextlib
 import ctypes
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from harness import paths
+from harness import askers, paths
 
 HERE = Path(__file__).resolve().parent
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -59,8 +62,8 @@ class Machine:
         self.console = self.root.with_suffix(".console")
         with self.console.open("wb") as log:
             self.outer = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_ends_with_parent)
-        self._until(lambda: self._first() != 0, "the first process")
-        self._until(lambda: self.ask("systemctl", "is-system-running").stdout.strip() in ("running", "degraded"), "systemd")
+        self.until(lambda: self._first() != 0, "the first process")
+        self.until(lambda: self.ask("systemctl", "is-system-running").stdout.strip() in ("running", "degraded"), "systemd")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -68,13 +71,13 @@ class Machine:
             os.kill(first, signal.SIGKILL)  # the whole of it ends with its first process
         self.outer.wait(60)
 
-    def _until(self, there: object, what: str) -> None:
+    def until(self, there: Callable[[], bool], what: str) -> None:
         for _ in range(600):
-            if there():  # type: ignore[operator]
+            if there():
                 return
             assert self.outer.poll() is None, self.console.read_text()
-            time.sleep(0.1)  # allowed: another system starts, and tells nobody
-        raise AssertionError(f"{what} did not come up:\n{self.console.read_text()}")
+            time.sleep(0.1)  # allowed: another system does something, and tells nobody
+        raise AssertionError(f"not seen: {what}\n{self.console.read_text()}")
 
     def _first(self) -> int:
         """Its process 1, once that is systemd."""
@@ -106,3 +109,28 @@ class Machine:
         """A program of this machine in the network of that one."""
         whole = [*self._enter(), "-n", sys.executable, *map(str, argv)]
         return subprocess.Popen(whole, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=_ends_with_parent)
+
+    def post(self, path: str, body: bytes = askers.BODY) -> tuple[int, str]:
+        """What the server of that machine answers: status and text."""
+        script = "import sys; sys.path.insert(0, sys.argv[1]); from harness import rawhttp\n"
+        script += "answer = rawhttp.post('127.0.0.1:8000', sys.argv[2], sys.argv[3].encode()); print(answer.status, answer.body.decode())"
+        told = self.neighbour("-c", script, HERE.parent, path, body.decode()).communicate(timeout=60)[0]
+        assert told, self.journal()
+        status, text = told.split(" ", 1)
+        return int(status), text
+
+    @contextlib.contextmanager
+    def load(self) -> Iterator["subprocess.Popen[str]"]:
+        """Clients that ask while the block runs; then each has been answered, and nothing was lost."""
+        asking = self.neighbour(HERE / "ask_until_told.py", 8000, 8001)
+        assert asking.stdout and asking.stdin
+        assert asking.stdout.readline() == ".\n"
+        try:
+            yield asking
+        finally:
+            asking.stdin.close()
+            told = asking.stdout.read().splitlines()[-1]
+            asking.wait(60)
+        result = json.loads(told)
+        assert result["lost"] == [[], [], [], []], self.journal()
+        print("answered", result["answered"])

@@ -1,52 +1,19 @@
 """The Debian package in a clean Debian whose systemd runs: installed, asked, upgraded under load, removed."""
 
-import contextlib
 import hashlib
-import json
 import os
 import re
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from harness import paths
 from harness.repository import Repository
-from machine import Machine, make, run
+from machine import Machine, run
 
-HERE = Path(__file__).resolve().parent
 SLOW = """
     parameters [ { key: "execute_delay_ms" value: { string_value: "1000" } } ]
     model_warmup [ { name: "first" batch_size: 1 inputs { key: "INPUT0" value: { data_type: TYPE_FP32 dims: [ 2 ] zero_data: true } } } ]
 """
 
 DENY = 'parameters { key: "ISOLATION_DENY" value: { string_value: "network, programs, files" } }\n'
-
-
-def package(folder: Path, version: str) -> Path:
-    paths.need(paths.RELEASE / "bin" / "nereid")
-    run(paths.ROOT / "tools" / "deb.sh", folder, env={"DEB_VERSION": version, "DEB_COMPRESS": "gzip"}, within=600)
-    return next(folder.glob(f"nereid_{version}_*.deb"))
-
-
-@pytest.fixture(scope="session")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    folder = tmp_path_factory.mktemp("packages")
-    made = [package(folder, version) for version in ("0.1.0", "0.1.1", "0.1.2")]
-    again = package(tmp_path_factory.mktemp("again"), "0.1.2")
-    assert again.read_bytes() == made[2].read_bytes(), "the same sources give the same package"
-    return made
-
-
-@pytest.fixture(scope="session")
-def machine(tmp_path_factory: pytest.TempPathFactory, packages: list[Path]) -> Iterator[Machine]:
-    root = tmp_path_factory.mktemp("debian") / "root"
-    needs = run("dpkg-deb", "-f", packages[0], "Depends")
-    make(root, ["systemd", "systemd-sysv", *(re.split(r"[ (]", each.strip())[0] for each in needs.split(","))])
-    for each in packages:
-        (root / "srv" / each.name.split("_")[1]).write_bytes(each.read_bytes())
-    with Machine(root) as started:
-        yield started
 
 
 def tree(root: Path) -> dict[str, str]:
@@ -62,23 +29,6 @@ def tree(root: Path) -> dict[str, str]:
                 continue
             found[str(inside / name)] = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() and not path.is_symlink() else path.readlink().as_posix() if path.is_symlink() else ""
     return found
-
-
-@contextlib.contextmanager
-def load(machine: Machine) -> Iterator["subprocess.Popen[str]"]:
-    """Clients that ask while the block runs; then each has been answered, and nothing was lost."""
-    asking = machine.neighbour(HERE / "ask_until_told.py", 8000, 8001)
-    assert asking.stdout and asking.stdin
-    assert asking.stdout.readline() == ".\n"
-    try:
-        yield asking
-    finally:
-        asking.stdin.close()
-        told = asking.stdout.read().splitlines()[-1]
-        asking.wait(60)
-    result = json.loads(told)
-    assert result["lost"] == [[], [], [], []], machine.journal()
-    print("answered", result["answered"])
 
 
 def test_its_life(machine: Machine) -> None:
@@ -98,12 +48,9 @@ def test_its_life(machine: Machine) -> None:
     machine.run("nereid-handover")
     assert machine.run("systemctl", "is-active", "nereid").strip() == "active", machine.journal()
     assert machine.ask("systemctl", "is-active", "nereid-next").stdout.strip() == "inactive"
-    script = "import sys; sys.path.insert(0, sys.argv[1]); from harness import askers, rawhttp\n"
-    script += "answer = rawhttp.post('127.0.0.1:8000', '/v2/models/alone/infer', askers.BODY); print(answer.status)"
-    asking = machine.neighbour("-c", script, HERE.parent)
-    assert asking.communicate()[0] == "200\n", machine.journal()
+    assert machine.post("/v2/models/alone/infer")[0] == 200, machine.journal()
 
-    with load(machine) as asking:
+    with machine.load() as asking:
         assert asking.stdout
         for version in ("0.1.1", "0.1.2"):
             machine.run("dpkg", "-i", f"/srv/{version}")
