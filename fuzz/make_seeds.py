@@ -97,6 +97,7 @@ def http() -> dict[str, bytes]:
         "head": b"\0HEAD /v2/models/m HTTP/1.1\r\nConnection: close\r\n\r\n",
         "wrong": b"\0DELETE /v2/models/m HTTP/1.1\r\n\r\nPUT /v3 HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
         "codings": b"\0POST /v2/models/m/infer HTTP/1.1\r\nTransfer-Encoding: identity\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        "proxy": b"\3" + get("http://a?x") + get("HTTPS://b/v2?c") + get("http://a/v2"),
         "old": b"\3POST /v2/models/m/infer HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "trailers": b"\0\r\n\r\nPOST /v2/models/m/infer HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n" % len(FP32_JSON) + FP32_JSON
         + b"\r\n0\r\nInference-Header-Content-Length: 1\r\nContent-Encoding: gzip\r\n\r\n" + get("/v2"),

@@ -482,6 +482,29 @@ void http1_keep(struct http1_parser *p)
         p->head.url = p->kept.data;
 }
 
+/* Proxies send "http://authority/path?query". Of this the path and the query are kept, which is
+ * what all others send (RFC 9112, 3.2.2). */
+static void http1_drop_authority(struct http1_parser *p)
+{
+    struct http1_head *h = &p->head;
+    const char *end = h->url + h->url_len;
+    const char *scheme = h->url_len > 4 && h->url[4] != ':' ? "https://" : "http://";
+    size_t len = strlen(scheme);
+    if (h->url_len < len || strncasecmp(h->url, scheme, len) != 0)
+        return;
+    const char *at = h->url + len;
+    while (at < end && *at != '/' && *at != '?')
+        at++;
+    struct strbuf rest = STRBUF_INIT;
+    if (at == end || *at == '?')
+        strbuf_putc(&rest, '/');
+    strbuf_append(&rest, at, (size_t)(end - at));
+    strbuf_fini(&p->kept);
+    p->kept = rest;
+    h->url = rest.data;
+    h->url_len = rest.len;
+}
+
 static enum http1_event http1_failed(struct http1_parser *p, uint16_t status, const char *reason)
 {
     p->error_status = status;
@@ -511,10 +534,11 @@ static bool take_known(struct http1_parser *p, const char *data, size_t len)
 }
 
 /* Not for chunked messages: the parser continues their bodies from its state in the head. Nor for
- * browsers: what they say of the page is looked at, and headers are not remembered. */
+ * browsers: what they say of the page is looked at, and headers are not remembered. Nor where the
+ * URL is not as sent. */
 static void remember(struct http1_parser *p, const char *data, size_t len)
 {
-    if (len > KNOWN_BYTES || p->head.chunked || p->collect || p->head.browser)
+    if (len > KNOWN_BYTES || p->head.chunked || p->collect || p->head.browser || p->kept.len)
         return;
     if (!p->known || p->known->room < len) {
         p->known = mem_realloc(p->known, sizeof(*p->known) + len);
@@ -567,6 +591,7 @@ static enum http1_event parse_lines(struct http1_parser *p, const char *data, si
         return http1_failed(p, 400, llhttp_get_error_reason(&p->ll));
     if (p->kept.len)
         p->head.url = p->kept.data;
+    http1_drop_authority(p);
     p->head.headers = p->all.data;
     p->head.headers_len = p->all.len;
     p->in_body = p->head.chunked;

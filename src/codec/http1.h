@@ -56,8 +56,8 @@ struct http1_value {
 /* The parts of a request head that the server uses. */
 struct http1_head {
     enum http1_method method;
-    /* as sent, not decoded; valid as long as the bytes given to http1_parse, or after http1_keep
-     * until http1_next */
+    /* the path and the query, as sent, not decoded; valid as long as the bytes given to
+     * http1_parse, or after http1_keep until http1_next */
     const char *url;
     size_t url_len;
     uint8_t minor;           /* HTTP/1.minor */

@@ -146,6 +146,40 @@ static void head_is_read(void **state)
     assert_int_equal(o.head.accept_coding, CODING_DEFLATE);
 }
 
+static void of_a_proxys_target_the_path_is_kept(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"http://host:80/v2?a=http://b/c", "/v2?a=http://b/c"},
+        {"HTTPS://user@[::1]/", "/"},
+        {"http://host", "/"},
+        {"https://host?a/b", "/?a/b"},
+        {"/http://host/", "/http://host/"},
+        {"ftp://host/v2", "ftp://host/v2"},
+        {"*", "*"},
+    };
+    struct http1_parser p;
+    http1_init(&p, collect, NULL);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char text[256];
+        struct outcome o;
+        snprintf(text, sizeof(text), "OPTIONS %s HTTP/1.1\r\n\r\n", cases[i][0]);
+        parse_every_way(text, &o);
+        assert_string_equal(o.url, cases[i][1]);
+        for (int again = 0; again < 2; again++) {
+            size_t used;
+            snprintf(text, sizeof(text), "OPTIONS %s HTTP/1.1\r\n\r\n", cases[i][0]);
+            assert_int_equal(http1_parse(&p, text, strlen(text), &used), HTTP1_HEAD);
+            http1_keep(&p);
+            memset(text, 'x', used); /* as if its memory had been given back */
+            note_head(&o, &p);
+            assert_string_equal(o.url, cases[i][1]);
+            http1_next(&p);
+        }
+    }
+    http1_fini(&p);
+}
+
 /* However the head is cut, whatever stands between them, and also where it comes again. */
 static void who_asks_is_kept(void **state)
 {
@@ -588,6 +622,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(head_is_read),
+        cmocka_unit_test(of_a_proxys_target_the_path_is_kept),
         cmocka_unit_test(who_asks_is_kept),
         cmocka_unit_test(blanks_around_values_are_dropped),
         cmocka_unit_test(connection_is_kept_by_version_and_header),

@@ -282,6 +282,23 @@ def test_the_browser_is_told_to_trust_nothing_else(tmp_path: Path) -> None:
             assert rawhttp.get(server.http, path).status == 404, path
 
 
+def test_targets_as_proxies_send_them(tmp_path: Path) -> None:
+    """The absolute form means what its path means, also on the port of the metrics."""
+    repository = Repository(tmp_path / "models")
+    repository.identity("plain")
+    with Nereid(repository.path) as server:
+        asked = [(server.http, path) for path in ("/", "/nereid/live.js", "/nereid/errors", "/v2/models/plain")]
+        for address, path in [*asked, (server.metrics, "/metrics")]:
+            plain = rawhttp.get(address, path)
+            assert plain.status == 200
+            for form in (f"http://{address}{path}", f"HTTP://proxy.example{path}?x=http://y/z"):
+                answer = rawhttp.get(address, form)
+                assert (answer.status, answer.header("Content-Type")) == (200, plain.header("Content-Type")), form
+        assert rawhttp.get(server.http, f"http://{server.http}").body == rawhttp.get(server.http, "/").body
+        live = rawhttp.get(server.http, f"http://{server.http}/nereid/live?model=plain").json()
+        assert live["versions"] == rawhttp.get(server.http, "/nereid/live?model=plain").json()["versions"]
+
+
 @pytest.mark.parametrize("protocol", [["--h1"], []], ids=["http1", "http2"])
 def test_files_asked_for_at_once(crowd: Server, protocol: list[str]) -> None:
     """A connection has one of them at a time; none is forgotten."""

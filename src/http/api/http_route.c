@@ -137,21 +137,6 @@ static void find_other(struct path p, struct http_route *r)
         find_shared_memory(p, r);
 }
 
-/* The path of "http://authority/path?query". */
-static struct path http_route_path(const char *target, size_t len)
-{
-    struct path p = {target, target + len, target};
-    const char *query = memchr(target, '?', len);
-    if (query)
-        p.end = query;
-    if (p.at < p.end && *p.at != '/' &&
-        (http_route_eat(&p, "http://") || http_route_eat(&p, "https://"))) {
-        const char *slash = memchr(p.at, '/', (size_t)(p.end - p.at));
-        p.at = slash ? slash : p.end;
-    }
-    return p;
-}
-
 /* Matches a path without its first slash. */
 static struct http_route find_bare(struct path p)
 {
@@ -174,6 +159,7 @@ struct http_route http_route_find_bare(const char *path, size_t len)
 
 struct http_route http_route_find(const char *target, size_t len)
 {
-    struct path p = http_route_path(target, len);
+    const char *query = memchr(target, '?', len);
+    struct path p = {target, query ? query : target + len, target};
     return http_route_eat(&p, "/") ? find_bare(p) : (struct http_route){.kind = HTTP_ROUTE_NONE};
 }

@@ -30,8 +30,8 @@ enum {
 #include "http/api/http_route.def"
 };
 
-/* http_route_find - match a request target of len bytes, at most HTTP1_MAX_URL_BYTES: origin
- * form or absolute form; a query is ignored. */
+/* http_route_find - match a request target of len bytes, at most HTTP1_MAX_URL_BYTES; a query is
+ * ignored. */
 struct http_route http_route_find(const char *target, size_t len);
 
 /* http_route_find_bare - the same of a path without its first slash, and with no query. */
