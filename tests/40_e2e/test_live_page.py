@@ -3,12 +3,10 @@
 import base64
 import contextlib
 import json
-import os
 import queue
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 from harness import paths, procfs, rawhttp
 from harness.browser import Browser, Page
+from harness.live_page import NOTICED_MS, WITH_NUMPY, choose, counts_words, give, row, row_of, run, tile, url, wrong
 from harness.repository import Repository, config_type
 from harness.servers import HOST, Nereid, Reference, Server
 from tritonclient.utils import InferenceServerException
@@ -24,7 +23,6 @@ from tritonclient.utils import InferenceServerException
 pytestmark = pytest.mark.once
 
 MANY = 500
-NOTICED_MS = 50  # what browsers call a long task
 PERIOD_S = 2  # between two looks of the page
 SHARE = 0.005  # of a processor, at most, for a page that is open
 
@@ -45,60 +43,6 @@ class TritonPythonModel:
             sender.send(pb.InferenceResponse([pb.Tensor(f"{each.name()}_back", each.as_numpy()) for each in request.inputs()]))
             sender.send(flags=pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 """
-
-# Says each word back; "for ever" until nobody listens.
-COUNTS = """
-import numpy as np
-import triton_python_backend_utils as pb
-
-class TritonPythonModel:
-    def execute(self, requests):
-        for request in requests:
-            text = pb.get_input_tensor_by_name(request, "text").as_numpy()[0].decode()
-            sender = request.get_response_sender()
-            words = iter(lambda: "again", None) if text == "for ever" else text.split()
-            for word in words:
-                if request.is_cancelled():
-                    break
-                sender.send(pb.InferenceResponse([pb.Tensor("word", np.array([word.encode()], dtype=object))]))
-            sender.send(flags=pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
-"""
-
-
-def url(server: Server) -> str:
-    return f"http://{server.http}/"
-
-
-def row(model: str) -> str:
-    """The row of a model in the table, as a script; null if there is none."""
-    return f"([...document.querySelectorAll('#rows tr[data-index]')].find((each) => each.querySelector('button').textContent === {json.dumps(model)}) ?? null)"
-
-
-def row_of(page: Page, model: str) -> str:
-    """The button of a model in the table, once it is there, as a selector."""
-    found = f"[...document.querySelectorAll('#rows button')].find((each) => each.textContent === {json.dumps(model)})"
-    page.until(f"{found} && (({found}).id = 'chosen-by-test')")
-    return "#chosen-by-test"
-
-
-def choose(page: Page, model: str) -> None:
-    """In one step: a row is made anew when its model gets another version."""
-    page.until(f"(() => {{ const row = {row(model)}; row?.querySelector('button').click(); return row; }})()")
-    page.until(f"document.querySelector('#detail-title').textContent.startsWith({json.dumps(model)})")
-
-
-def give(page: Page, *typed: str) -> None:
-    """Types into the fields of the form, one after the other."""
-    page.until("document.querySelector('#detail textarea')")
-    page.value(f"document.querySelectorAll('#detail textarea').forEach((each, at) => {{ each.value = {json.dumps(typed)}[at]; }})")
-
-
-def run(page: Page) -> str:
-    """Presses Run; what a reader of the screen is told then."""
-    page.value("document.querySelector('#said').textContent = ''")
-    page.until("document.querySelector('#detail form button.main')")
-    page.click("#detail form button.main")
-    return str(page.until("document.querySelector('#said').textContent"))
 
 
 def asked_no_stranger(page: Page, server: Server) -> None:
@@ -366,18 +310,6 @@ def test_a_header_is_asked_for(browser: Browser, tmp_path: Path) -> None:
         page.complaints.clear()
 
 
-def _wrong(server: Server, model: str, protocol: str) -> str:
-    """Asks a model that wants an INPUT0 for something else; what it answers."""
-    if protocol == "http":
-        answer = rawhttp.post(server.http, f"/v2/models/{model}/infer", {"inputs": [{"name": "OTHER", "datatype": "FP32", "shape": [2], "data": [1, 2]}]})
-        assert answer.status == 400
-        return str(answer.json()["error"])
-    with grpcclient.InferenceServerClient(server.grpc) as client, pytest.raises(InferenceServerException) as raised:
-        wrong = grpcclient.InferInput("OTHER", [2], "FP32").set_data_from_numpy(np.zeros(2, np.float32))
-        client.infer(model, [wrong])
-    return str(raised.value.message())
-
-
 def _errors(server: Server) -> list[list[str]]:
     """Kind, model, how often and reason of each, as the page gets them."""
     return [[kind, model, times, reason] for _, _, times, kind, model, reason in rawhttp.get(server.http, "/nereid/errors").json()["errors"]]
@@ -394,8 +326,8 @@ def test_recent_errors(browser: Browser, tmp_path: Path) -> None:
         page.until(f"{cells}.length === 1")
         (times, model, reason), = page.value(cells)
         assert (times, model) == ("1", "broken") and reason.startswith("Not loaded: ") and "<b>none</b>" in reason
-        told = _wrong(server, "plain", "http")
-        assert _wrong(server, "plain", "grpc") == told == _wrong(server, "plain", "http")
+        told = wrong(server, "plain", "http")
+        assert wrong(server, "plain", "grpc") == told == wrong(server, "plain", "http")
         unknown = rawhttp.post(server.http, "/v2/models/nowhere/infer", {}).json()["error"]
         page.until(f"{cells}.length === 3")
         assert page.value(cells)[:2] == [["1", "–", unknown], ["3", "plain", told]]
@@ -412,7 +344,7 @@ def test_names_that_clients_make_up_crowd_out_no_model(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "models")
     repository.identity("plain", dims=(2,))
     with Nereid(repository.path, {"model-control-mode": "explicit", "load-model": "plain"}) as server:
-        told = _wrong(server, "plain", "http")
+        told = wrong(server, "plain", "http")
         brought = {"parameters": {"config": '{"backend": "none"}', "file:1/x": ""}}
         for at in range(70):
             load = f"/v2/repository/models/nowhere{at}/load"
@@ -471,7 +403,7 @@ def test_recent_errors_are_for_who_may_see_the_log(browser: Browser, tmp_path: P
     keys = tmp_path / "keys"
     keys.write_text("- health,inference\nkey-of-alice statistics,model-repository,metadata\nkey-of-bob all\n")
     with Nereid(repository.path, {"api-keys": str(keys)}) as server:
-        _wrong(server, "plain", "http")
+        wrong(server, "plain", "http")
 
         def status(path: str, key: str) -> int:
             return rawhttp.request(HOST, server.http_port, "GET", path, None, {"X-API-Key": key}).status
@@ -583,10 +515,6 @@ def test_many_models_scroll_smoothly(browser: Browser, crowd: Server) -> None:
         assert max(tasks) < NOTICED_MS
 
 
-def tile(name: str) -> str:
-    return f"[...document.querySelectorAll('#tiles div')].find((each) => each.innerText.startsWith({json.dumps(name)}))?.querySelector('dd').textContent"
-
-
 def test_the_numbers_move(browser: Browser, tmp_path: Path) -> None:
     """Three requests wait for a batch of four; when the fourth comes all are answered at once."""
     repository = Repository(tmp_path / "models")
@@ -621,7 +549,7 @@ def test_a_server_that_goes_and_comes_back(browser: Browser, tmp_path: Path) -> 
     models = "[...document.querySelectorAll('#rows button')].map((button) => button.textContent).join()"
 
     def shown(page: Page, server: Server, model: str) -> None:
-        _wrong(server, model, "http")
+        wrong(server, model, "http")
         page.until(f"{state} === 'Ready' && {models} === {json.dumps(model)} && {cells} === {json.dumps(model)}")
 
     for name in ("before", "after"):
@@ -671,13 +599,8 @@ def test_a_sequence_is_given_its_number(browser: Browser, tmp_path: Path) -> Non
 
 def test_a_model_that_answers_many_times(browser: Browser, tmp_path: Path) -> None:
     repository = Repository(tmp_path / "models")
-    folder = repository.model("counts", """
-        name: "counts" backend: "python" max_batch_size: 0
-        input [ { name: "text" data_type: TYPE_STRING dims: [ 1 ] } ] output [ { name: "word" data_type: TYPE_STRING dims: [ 1 ] } ]
-        model_transaction_policy { decoupled: true }""")
-    (folder / "1" / "model.py").write_text(COUNTS)
-    environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}  # a Python that has numpy
-    with Nereid(repository.path, env=environment) as server, browser.page(url(server)) as page:
+    counts_words(repository)
+    with Nereid(repository.path, env=WITH_NUMPY) as server, browser.page(url(server)) as page:
         choose(page, "counts")
         page.until("document.querySelector('#detail textarea')")
         page.value("document.querySelector('#detail textarea').value = '<i>one</i> two three'")
@@ -700,9 +623,8 @@ def test_a_stream_takes_and_shows_what_is_typed(browser: Browser, tmp_path: Path
         batch = "max_batch_size: 1" if extra else ""
         folder = repository.model(name, "\n".join([f'name: "{name}" backend: "python" {batch} model_transaction_policy {{ decoupled: true }} {extra}', *tensors]))
         (folder / "1" / "model.py").write_text(SAYS_BACK)
-    environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}  # a Python that has numpy
     said = "document.querySelector('.responses li').textContent.split('   ')"
-    with Nereid(repository.path, env=environment) as server, browser.page(url(server)) as page:
+    with Nereid(repository.path, env=WITH_NUMPY) as server, browser.page(url(server)) as page:
         choose(page, "one")
         give(page, "9007199254740993", "nan", "true", 'NaN "1')
         assert run(page).startswith("1 response, ")
@@ -745,7 +667,7 @@ def test_without_a_mouse_and_without_sight(browser: Browser, tmp_path: Path) -> 
     repository.identity("first", dims=(3,))
     repository.identity("second", "BYTES")
     with Nereid(repository.path) as server:
-        _wrong(server, "first", "http")
+        wrong(server, "first", "http")
         for dark, width in ((False, 1280), (True, 1280), (False, 380)):
             with browser.page(url(server), width=width, dark=dark) as page:
                 row_of(page, "first")

@@ -152,6 +152,13 @@ class Page:
         assert value, f"it did not come to: {script}\n{self.complaints}\n{self.value('document.body.innerText')}"
         return value
 
+    @contextlib.contextmanager
+    def unanswered(self, pattern: str) -> Iterator[None]:
+        """What the page asks for meanwhile, of addresses like this, stays without an answer."""
+        self.ask("Fetch.enable", patterns=[{"urlPattern": pattern}])
+        yield
+        self.ask("Fetch.disable")
+
     def text(self, selector: str) -> str:
         return str(self.value(f"document.querySelector({json.dumps(selector)}).innerText"))
 

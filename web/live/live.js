@@ -2,7 +2,7 @@
 import { Chart, duration, element, short } from "./charts.js";
 import { makeForm } from "./try.js";
 
-const PERIOD_MS = 2000, KEPT = 150, ROW = 34, SPARE = 8;
+const PERIOD_MS = 2000, LIMIT_MS = 10000, LOADING_LIMIT_MS = 600000, KEPT = 150, ROW = 34, SPARE = 8;
 const byId = (id) => document.getElementById(id);
 const say = (text) => { byId("said").textContent = text; };
 
@@ -12,7 +12,8 @@ const keys = {
   get: (name) => { try { return sessionStorage.getItem(name) || ""; } catch { return ""; } },
   set: (name, value) => { try { sessionStorage.setItem(name, value); } catch { /* the tab keeps nothing */ } },
 };
-const ask = async (path, options = {}) => {
+// What `read` makes of an answer. Who gives a signal ends the question with it; all others have to be answered in time.
+const ask = async (path, { signal = AbortSignal.timeout(LIMIT_MS), ...options } = {}, read = (reply) => reply) => {
   const headers = new Headers(options.headers), key = keys.get("key"), name = keys.get("header-name");
   try {
     if (key) headers.set("X-API-Key", key);
@@ -20,17 +21,20 @@ const ask = async (path, options = {}) => {
   } catch {
     throw Object.assign(new Error("The key, or the header given with it, has characters that no header can have"), { status: 401 });
   }
-  const reply = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit", redirect: "error" });
-  if (reply.ok) return reply;
-  const text = await reply.text();
+  let reply, text;
+  try {
+    reply = await fetch(path, { ...options, signal, headers, cache: "no-store", credentials: "omit", redirect: "error" });
+    if (reply.ok) return await read(reply);
+    text = await reply.text();
+  } catch (error) {
+    const why = signal.reason || error;
+    throw why.name === "AbortError" ? why : new Error(`The server ${why.name === "TimeoutError" ? "does not answer" : "cannot be reached"}`);
+  }
   let why = text;
   try { why = JSON.parse(text).error || text; } catch { /* it is no JSON */ }
-  const error = new Error(why || `the server answered ${reply.status}`);
-  error.status = reply.status;
-  throw error;
+  throw Object.assign(new Error(why || `the server answered ${reply.status}`), { status: reply.status });
 };
-const askJson = async (path, options) => (await ask(path, options)).json();
-const post = (path, body) => ask(path, { method: "POST", body: JSON.stringify(body || {}) });
+const askJson = (path, options) => ask(path, options, (reply) => reply.json());
 
 // A path as the server reads it: as sent. What a browser would write another way cannot be asked.
 const askable = (path) => {
@@ -39,7 +43,7 @@ const askable = (path) => {
 
 // ---- what is known
 
-const known = { index: new Map(), live: new Map(), rates: new Map(), control: "", generation: null, errors: 0, started: 0 };
+const known = { index: new Map(), live: new Map(), rates: new Map(), control: "", generation: null, errors: 0, started: 0, ready: false };
 const keyOf = (name, version) => `${version}\n${name}`;
 let scope = ""; // the model whose latencies are drawn; "" = all
 let chosen = null; // {name, version}
@@ -164,11 +168,10 @@ const take = (numbers) => {
   previous = numbers;
   byId("left-out").hidden = !numbers.left_out;
   byId("left-out").textContent = `The numbers of ${numbers.left_out} more versions are left out; the totals have them.`;
-  const seen = numbers.ready ? "ready" : "waiting";
-  byId("state").dataset.state = seen;
-  showState(numbers.ready ? "Ready" : "Not ready: models are being loaded, or one is missing");
+  known.ready = numbers.ready;
 };
-const showState = (text) => {
+const showState = (state, text) => {
+  byId("state").dataset.state = state;
   if (byId("state-text").textContent !== text) byId("state-text").textContent = text;
 };
 
@@ -353,13 +356,13 @@ const control = async (name, what, doing, done, button) => {
   button.disabled = true;
   say(`${doing} ${name}`);
   try {
-    await post(path);
+    await ask(path, { method: "POST", body: "{}", signal: AbortSignal.timeout(LOADING_LIMIT_MS) });
     problem("");
     say(`${name} is ${done}`);
   } catch (error) {
     problem(`${doing} “${name}” failed: ${error.message}`);
   }
-  await lookAgain();
+  await lookAgain().catch(() => {}); // poll() says it
   const version = chosen && chosen.name === name && !known.index.has(keyOf(name, chosen.version)) ? latestOf(name) : chosen && chosen.version;
   if (chosen && chosen.name === name) choose(name, version, false);
 };
@@ -459,6 +462,10 @@ const lookAtErrors = async () => {
   try {
     showErrors((await askJson("/nereid/errors")).errors);
   } catch (error) {
+    if (!error.status) {
+      errorsDue = true;
+      throw error;
+    }
     if (asked === keysTurn) errorsAllowed = ![401, 403].includes(error.status);
     showErrors([]);
   }
@@ -477,10 +484,14 @@ const lookAgain = async () => {
   const asked = keysTurn;
   indexDue = false;
   try {
-    const reply = await ask("/v2/repository/index", { method: "POST", body: "{}" });
-    known.index = new Map((await reply.json()).map((each) => [keyOf(each.name, each.version || ""), each]));
+    const index = await askJson("/v2/repository/index", { method: "POST", body: "{}" });
+    known.index = new Map(index.map((each) => [keyOf(each.name, each.version || ""), each]));
     indexAllowed = true;
   } catch (error) {
+    if (!error.status) {
+      indexDue = lost = true;
+      throw error;
+    }
     if (asked === keysTurn) indexAllowed = ![401, 403].includes(error.status);
     known.index = new Map();
     throw error;
@@ -501,22 +512,22 @@ const poll = async () => {
   try {
     do {
       again = false;
-      const asked = scope, numbers = await askJson(`/nereid/live${asked ? `?model=${encodeURIComponent(asked)}` : ""}`, { signal: AbortSignal.timeout(10000) });
+      const asked = scope, numbers = await askJson(`/nereid/live${asked ? `?model=${encodeURIComponent(asked)}` : ""}`);
       if (asked === scope) take(numbers);
       else again = true;
     } while (again);
-    if (indexDue && indexAllowed) await lookAgain().then(lookAtChosen, () => {});
+    if (indexDue && indexAllowed) await lookAgain().then(lookAtChosen, (error) => { if (!error.status) throw error; });
     if (errorsDue && errorsAllowed) await lookAtErrors();
     arrange();
     if (lost) problem("");
     lost = false;
+    if (known.ready) showState("ready", "Ready");
+    else showState("waiting", "Not ready: models are being loaded, or one is missing");
   } catch (error) {
     wait = error.status ? 5 * PERIOD_MS : PERIOD_MS;
     lost = true;
-    byId("state").dataset.state = "gone";
-    showState(error.status ? "No access" : "The server cannot be reached");
+    showState("gone", error.status ? "No access" : error.message);
     if (error.status) problem(`${error.message}${[401, 403].includes(error.status) ? ". “Access key”, above, takes it." : ""}`);
-    previous = null;
   }
   polling = false;
   if (!document.hidden) timer = setTimeout(poll, wait);
