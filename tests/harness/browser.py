@@ -137,11 +137,13 @@ class Page:
         return got["result"].get("value")
 
     def tasks_ms(self, script: str) -> list[float]:
-        """For how long each task of the page computed while an expression settled: without what it waited for a processor."""
+        """For how long each task of the page, and what came of it at once (microtasks), computed while an expression settled: without
+        what it waited for a processor."""
         with self.browser.trace("toplevel", "blink.user_timing") as events:
             self.value(f"performance.mark('traced'), ({script})")
         page = next((each["pid"], each["tid"]) for each in events if each["name"] == "traced")
-        tasks = [each for each in events if (each["pid"], each["tid"]) == page and each["name"].endswith("::RunTask")]
+        names = ("::RunTask", "_PerformMicrotaskCheckpoint")
+        tasks = [each for each in events if (each["pid"], each["tid"]) == page and each["name"].endswith(names)]
         return [each["tdur"] / 1000 for each in tasks if "tdur" in each]
 
     def until(self, script: str, seconds: float = 40) -> Any:

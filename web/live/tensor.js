@@ -1,6 +1,7 @@
 // Tensors: numbers out of text, bytes out of numbers, requests and answers of the protocol. Nothing here knows the page.
 
 const plain = { UINT8: Uint8Array, UINT16: Uint16Array, UINT32: Uint32Array, INT8: Int8Array, INT16: Int16Array, INT32: Int32Array, FP32: Float32Array, FP64: Float64Array };
+const halves = { FP16: Uint16Array, BF16: Uint16Array };
 const wide = { UINT64: BigUint64Array, INT64: BigInt64Array };
 const tooLarge = { FP16: 65520, BF16: 2 ** 128 - 2 ** 119, FP32: 2 ** 128 - 2 ** 103, FP64: Infinity }; // what is rounded to infinity, and all above
 const ranges = { UINT8: [0, 255], UINT16: [0, 65535], UINT32: [0, 4294967295], INT8: [-128, 127], INT16: [-32768, 32767], INT32: [-2147483648, 2147483647] };
@@ -79,24 +80,23 @@ export const encode = (values, datatype) => {
   return new Uint8Array(kind.from(values, datatype in wide ? BigInt : undefined).buffer);
 };
 
-const strings = (bytes) => {
+const strings = (bytes, most) => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), texts = [], decoder = new TextDecoder();
-  for (let at = 0; at + 4 <= bytes.byteLength; ) {
+  for (let at = 0; at + 4 <= bytes.byteLength && texts.length < most; ) {
     const length = view.getUint32(at, true);
     texts.push(decoder.decode(bytes.subarray(at + 4, at + 4 + length)));
     at += 4 + length;
   }
   return texts;
 };
-export const decode = (bytes, datatype) => {
-  if (datatype === "BYTES") return strings(bytes);
-  if (datatype === "BOOL") return Array.from(bytes, Boolean);
-  const copy = bytes.slice().buffer; // aligned
-  if (datatype === "FP16") return Array.from(new Uint16Array(copy), fromHalf);
-  if (datatype === "BF16") return Array.from(new Uint16Array(copy), fromBrain);
-  const kind = plain[datatype] || wide[datatype];
+// The first `most` values.
+export const decode = (bytes, datatype, most) => {
+  if (datatype === "BYTES") return strings(bytes, most);
+  if (datatype === "BOOL") return Array.from(bytes.subarray(0, most), Boolean);
+  const kind = plain[datatype] || wide[datatype] || halves[datatype];
   if (!kind) throw new Error(`this page cannot read ${datatype}`);
-  return Array.from(new kind(copy));
+  const aligned = new kind(bytes.slice(0, most * kind.BYTES_PER_ELEMENT).buffer);
+  return Array.from(aligned, { FP16: fromHalf, BF16: fromBrain }[datatype]);
 };
 
 // A string of bytes, such as an image as it lies in a file.
@@ -135,8 +135,8 @@ export const request = (inputs, outputs, parameters) => {
     }
     head.inputs.push(told);
   }
-  for (const { name, datatype, classes } of outputs)
-    head.outputs.push({ name, parameters: classes ? { classification: classes, binary_data: false } : { binary_data: datatype !== "BYTES" } });
+  for (const { name, classes } of outputs)
+    head.outputs.push({ name, parameters: classes ? { classification: classes, binary_data: false } : { binary_data: true } });
   if (parameters) head.parameters = parameters;
   const json = new TextEncoder().encode(JSON.stringify(head));
   return {
@@ -145,15 +145,15 @@ export const request = (inputs, outputs, parameters) => {
   };
 };
 
-// The outputs of an answer: {name, datatype, shape, values}.
-export const answer = (buffer, jsonLength) => {
+// The outputs of an answer: {name, datatype, shape, values}, the first `most` values of each.
+export const answer = (buffer, jsonLength, most) => {
   const size = jsonLength ? Number(jsonLength) : buffer.byteLength;
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 0, size)));
   let at = size;
   return (head.outputs || []).map(({ name, datatype, shape, data, parameters }) => {
     const length = parameters && parameters.binary_data_size;
     if (length === undefined) return { name, datatype, shape, values: data || [] };
-    const values = decode(new Uint8Array(buffer, at, length), datatype);
+    const values = decode(new Uint8Array(buffer, at, length), datatype, most);
     at += length;
     return { name, datatype, shape, values };
   });

@@ -4,8 +4,12 @@ import { answer, elements, encode, exact, isWhole, lengthAndBytes, literal, numb
 
 const PAD = 224;
 const SHOWN = 10; // classes of an answer
-const MOST = 100000; // classes that are asked for and compared
+const MOST = 100000; // values of an output that are read, and classes that are compared
 const STREAMED = 500; // responses of a stream
+const WRITTEN = 200; // values of an output that are shown
+const LETTERS = 20000; // of a text that is shown
+const READ = 1000000; // letters of a response of a stream
+const DRAWN = 5000000; // values of a picture
 let count = 0;
 const labelled = (text, control, parent) => {
   control.id = control.id || `field-${++count}`;
@@ -249,8 +253,13 @@ class Field {
     this.shape = input.shape.map(Number);
     const box = element("fieldset", null, parent, "field");
     element("legend", `${this.name} · ${this.datatype} ${JSON.stringify(this.shape).replaceAll("-1", "any")}${optional ? " · optional" : ""}`, box);
-    const own = batched ? this.shape.slice(1) : this.shape, picture = this.datatype === "BYTES" ? null : pictureOf(own);
+    const own = batched ? this.shape.slice(1) : this.shape;
+    let picture = this.datatype === "BYTES" ? null : pictureOf(own);
     this.body = element("div", null, box);
+    if (picture && picture.width * picture.height * picture.channels > DRAWN) {
+      element("p", `As a picture, ${picture.width} × ${picture.height}, it is too large to be drawn here.`, box, "hint");
+      picture = null;
+    }
     const modes = [];
     if (picture) modes.push(["picture", "a picture"]);
     modes.push(this.datatype === "BYTES" ? ["text", "text, a string a line"] : ["numbers", "numbers"]);
@@ -297,7 +306,8 @@ class Field {
     if (this.pad) {
       const { width, height, channels, first } = this.form;
       const shape = this.own.length < 3 ? this.own : first ? [channels, height, width] : [height, width, channels];
-      return { ...tell, shape: this.batched ? [1, ...shape] : shape, bytes: encode(this.pad.values(), this.datatype), values: this.pad.values() };
+      const values = this.pad.values();
+      return { ...tell, shape: this.batched ? [1, ...shape] : shape, bytes: encode(values, this.datatype), values };
     }
     if (this.file) {
       if (!this.file.files[0]) throw new Error("choose a file");
@@ -337,26 +347,28 @@ const bars = (classes, parent) => {
     element("span", `${(100 * share).toFixed(1)} %`, line, "number").title = `${value}`;
   }
 };
-const brief = (values) => {
-  const shown = values.slice(0, 200).map((value) => typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value);
-  return shown.map(literal).join(", ") + (values.length > 200 ? `, … ${values.length - 200} more` : "");
+const more = (all, shown, what = "") => all > shown ? `, … ${all - shown} more${what}` : "";
+const cut = (text) => text.slice(0, LETTERS) + more(text.length, LETTERS, " characters");
+const brief = (values, count) => {
+  const shown = values.slice(0, WRITTEN).map((value) => typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value);
+  return cut(shown.map(literal).join(", ")) + more(count, WRITTEN);
 };
 
 // Shows an answer; returns it in a sentence.
 const show = (outputs, asked, parent) => {
   let sentence = "";
   for (const { name, datatype, shape, values } of outputs) {
-    const { classes: wanted } = asked.find((each) => each.name === name) || {}, row = shape[shape.length - 1];
-    const numbered = datatype !== "BYTES" && datatype !== "BOOL" && values.length === row && row >= 2 && row <= MOST;
+    const { classes: wanted } = asked.find((each) => each.name === name) || {}, row = shape[shape.length - 1], count = elements(shape);
+    const numbered = datatype !== "BYTES" && datatype !== "BOOL" && count === row && row >= 2 && row <= MOST;
     const counted = wanted ? `the best ${Math.min(SHOWN, wanted)} of ${wanted} classes` : `${datatype} [${shape.join(", ")}]`;
     element("h3", `${name} · ${counted}`, parent);
     const all = wanted ? values.slice(0, wanted).map(told) : numbered ? values.map((value, at) => ({ name: `${at}`, value: Number(value) })) : [];
     const classes = all.length && all.every(({ value }) => Number.isFinite(value)) ? best(all) : null;
     if (classes) bars(classes, parent);
     if (!wanted || !classes) {
-      const more = classes ? element("details", null, parent) : parent;
-      if (classes) element("summary", "Values", more);
-      element("pre", brief(values), more);
+      const box = classes ? element("details", null, parent) : parent;
+      if (classes) element("summary", "Values", box);
+      element("pre", brief(values, count), box);
     }
     if (!sentence && classes) sentence = `${name}: ${classes[0].name}, ${(100 * classes[0].share).toFixed(1)} percent`;
   }
@@ -382,26 +394,39 @@ const timeline = (before, after, took, parent) => {
   }
 };
 
-// The events of a stream, each as what it holds.
+// The events of a stream, each as the response that it holds, or as its length if it is too long to be read.
 async function* events(reply) {
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
-  for (let text = ""; ; ) {
+  for (let text = "", dropped = 0; ; ) {
     const { done, value } = await reader.read();
     if (done) return;
-    text += value;
-    const parts = text.split("\n\n");
+    const parts = (text + value).split("\n\n");
     text = parts.pop();
-    for (const part of parts) if (part.startsWith("data:")) yield exact(part.slice(5));
+    for (const part of parts) {
+      const length = dropped + part.length;
+      if (length > READ) yield { length };
+      else if (part.startsWith("data:")) yield { response: exact(part.slice(5)) };
+      dropped = 0;
+    }
+    if (text.length <= READ) continue;
+    dropped += text.length - 1;
+    text = text.slice(-1); // may be half of an end
   }
 }
+const line = (outputs, texts) => cut(Object.entries(outputs).map(([name, value]) => {
+  if (!Array.isArray(value)) return `${name}: ${value}`;
+  const shown = value.slice(0, WRITTEN).map((each) => texts.has(name) ? JSON.stringify(each) : each);
+  return `${name}: [${shown}${more(value.length, WRITTEN)}]`;
+}).join("   "));
 // What a model that answers as often as it likes (decoupled) says, response by response.
 const showStream = async (reply, asked, parent) => {
   const texts = new Set(asked.filter(({ datatype }) => datatype === "BYTES").map(({ name }) => name));
   const list = element("ol", null, parent, "responses");
   let count = 0;
-  for await (const { id, model_name: model, model_version: version, error, ...outputs } of events(reply)) {
+  for await (const { length, response } of events(reply)) {
+    const { id, model_name: model, model_version: version, error, ...outputs } = response || {};
     if (error) throw new Error(error);
-    if (++count <= STREAMED) element("li", Object.entries(outputs).map(([name, value]) => `${name}: ${!Array.isArray(value) ? value : texts.has(name) ? JSON.stringify(value) : `[${value}]`}`).join("   "), list);
+    if (++count <= STREAMED) element("li", length ? `${length} characters, too many to be shown here` : line(outputs, texts), list);
   }
   if (count > STREAMED) element("p", `… ${count - STREAMED} more`, parent, "hint");
   return count === 1 ? "1 response" : `${count} responses`;
@@ -473,7 +498,7 @@ export const makeForm = (parent, { path, metadata, config, ask, say }) => {
     const parameters = sequence ? { sequence_id: Number(sequence.id.value), sequence_start: sequence.start.checked, sequence_end: sequence.end.checked } : null;
     const message = request(inputs, asked, parameters), before = await statistics(), begun = performance.now();
     const reply = await ask(`${path}/infer`, { method: "POST", ...message, signal: stopping.signal }), buffer = await reply.arrayBuffer(), took = (performance.now() - begun) * 1000;
-    const outputs = answer(buffer, reply.headers.get("Inference-Header-Content-Length"));
+    const outputs = answer(buffer, reply.headers.get("Inference-Header-Content-Length"), MOST);
     result.replaceChildren();
     const sentence = show(outputs, asked, result), after = before && await statistics();
     if (after) timeline(before, after, took, result);
