@@ -1,4 +1,4 @@
-"""The live page, where something has no end: questions without an answer, tensors that are too large to be shown."""
+"""The live page, where something has no end: questions without an answer, streams that nobody sees, tensors that are too large to be shown."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from harness import rawhttp
 from harness.browser import Browser
-from harness.live_page import NOTICED_MS, WITH_NUMPY, choose, give, row, url, wrong
+from harness.live_page import NOTICED_MS, WITH_NUMPY, choose, counts_words, give, row, run, tile, url, wrong
 from harness.repository import Repository
 from harness.servers import Nereid
 
@@ -30,6 +30,28 @@ def test_questions_that_are_never_answered(browser: Browser, tmp_path: Path, pat
             if path == "/v2/*":
                 page.until("document.querySelector('#detail .problem')?.textContent === 'The server does not answer'")
         page.until(f"{state} === 'Ready' && {row('later')}?.children[2].textContent === 'ready' && document.querySelectorAll('#error-rows tr').length === 1")
+
+
+def test_a_stream_that_nobody_sees_ends(browser: Browser, tmp_path: Path) -> None:
+    """Another model was chosen, of which nobody is told as of a failure; or an error came. The server sees the connection close."""
+    repository = Repository(tmp_path / "models")
+    counts_words(repository)
+    repository.identity("other")
+    with Nereid(repository.path, env=WITH_NUMPY) as server, browser.page(url(server)) as page:
+        choose(page, "counts")
+        give(page, "for ever")
+        page.click("#detail form button.main")
+        page.until("document.querySelectorAll('.responses li').length > 3")
+        page.value("document.querySelector('#said').textContent = ''")
+        choose(page, "other")
+        page.click("#all-models")
+        page.until(f"{tile('Waiting')} === '0' && {tile('Busy instances')} === '0 of 2'")
+        assert page.text("#said") == ""
+        choose(page, "counts")
+        give(page, "right wrong for ever")
+        assert run(page) == "Failed: it is wrong"
+        page.click("#all-models")
+        page.until(f"{tile('Waiting')} === '0' && {tile('Busy instances')} === '0 of 2'")
 
 
 def test_shapes_too_large_for_a_picture(browser: Browser, tmp_path: Path) -> None:

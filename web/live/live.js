@@ -404,11 +404,13 @@ const lookAtChosen = () => {
   if (now !== version || stateOf(name, now) !== shownState) choose(name, now, false);
 };
 
-let choices = 0, shownState = "";
+let choices = 0, shownState = "", leaving = new AbortController();
 const choose = async (name, version, focus) => {
   const mine = ++choices, body = byId("detail-body");
   const inside = body.contains(document.activeElement); // the focus would be lost with what it is on
   chosen = { name, version };
+  leaving.abort();
+  leaving = new AbortController();
   shownState = stateOf(name, version);
   setScope(name);
   paintRows();
@@ -433,7 +435,7 @@ const choose = async (name, version, focus) => {
   if (mine !== choices) return;
   if (metadata.status === "fulfilled") {
     element("h3", "Try it", body);
-    makeForm(body, { path, metadata: metadata.value, config: config.value || null, ask, say });
+    makeForm(body, { path, metadata: metadata.value, config: config.value || null, ask, say, left: leaving.signal });
   } else {
     element("p", metadata.reason.message, body, "problem");
   }

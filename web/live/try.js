@@ -436,8 +436,9 @@ const flat = (inputs) => `{${inputs.map(({ name, datatype, values }) => {
   return `${JSON.stringify(name)}:[${values.map((value) => literal(datatype === "BOOL" ? Boolean(value) : value))}]`;
 })}}`;
 
-// Makes the form of a model in `parent`. ask(path, options) is fetch with the keys; say(text) tells what happened.
-export const makeForm = (parent, { path, metadata, config, ask, say }) => {
+// Makes the form of a model in `parent`. ask(path, options) is fetch with the keys; say(text) tells what happened; left is the
+// signal that the form is gone.
+export const makeForm = (parent, { path, metadata, config, ask, say, left }) => {
   const streams = Boolean(config && config.model_transaction_policy && config.model_transaction_policy.decoupled);
   if (streams && config.sequence_batching && !config.sequence_batching.iterative_sequence) {
     element("p", "Only clients of gRPC can try it: it answers with a stream and wants the number of a sequence, and streams over HTTP take none.", parent, "hint");
@@ -465,6 +466,7 @@ export const makeForm = (parent, { path, metadata, config, ask, say }) => {
   stop.hidden = true;
   let stopping = new AbortController();
   stop.addEventListener("click", () => stopping.abort());
+  left.addEventListener("abort", () => stopping.abort());
   const result = element("div", null, parent);
   result.setAttribute("role", "region");
   result.setAttribute("aria-label", "Answer of the model");
@@ -513,8 +515,10 @@ export const makeForm = (parent, { path, metadata, config, ask, say }) => {
     try {
       await send();
     } catch (error) {
+      if (left.aborted) return; // nobody sees it
       fail(error.name === "AbortError" ? "stopped" : error.message);
     }
+    stopping.abort(); // a stream that goes on behind an error
     run.disabled = false;
     stop.hidden = true;
     run.focus();
