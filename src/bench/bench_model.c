@@ -15,15 +15,15 @@ static struct err *bench_model_strange(const char *what)
                    what);
 }
 
+/* Servers read names in paths as they are sent: only what a segment cannot hold is encoded. */
 static void put_segment(struct strbuf *to, const char *name)
 {
     for (; *name; name++) {
-        char c = *name;
-        if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-            strchr("-._~!$&'()*+,;=:@", c)) /* a segment, RFC 3986 */
-            strbuf_putc(to, c);
+        unsigned char c = (unsigned char)*name;
+        if (c <= ' ' || c >= 0x7f || strchr("/?#", c))
+            strbuf_printf(to, "%%%02X", c);
         else
-            strbuf_printf(to, "%%%02X", (unsigned char)c);
+            strbuf_putc(to, *name);
     }
 }
 

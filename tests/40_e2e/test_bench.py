@@ -741,9 +741,20 @@ def test_reports_are_opened_before_and_both_are_written(recorder: Recorder, tmp_
     assert page.read_text() == "old"
 
 
-def test_a_name_with_a_blank(recorder: Recorder) -> None:
-    measured(*at(recorder), "-m", "sp ace/%:@", "-x", "1 2")
-    assert {path for path, _, _ in recorder.bodies} == {"/v2/models/sp%20ace%2F%25:@/versions/1%202/infer"}
+def test_a_name_that_no_path_can_hold(recorder: Recorder) -> None:
+    measured(*at(recorder), "-m", "sp ace/?#\u00e9%:@", "-x", "1 2")
+    assert {path for path, _, _ in recorder.bodies} == {"/v2/models/sp%20ace%2F%3F%23%C3%A9%:@/versions/1%202/infer"}
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_names_that_a_path_holds_as_they_are(tmp_path: Path, protocol: str) -> None:
+    names, made = ("%41", 'q"uote', "[a]{b}|^\\"), Repository(tmp_path / "models")
+    config = made.identity("same", dims=(1,)).joinpath("config.pbtxt").read_text().partition("\n")[2]
+    for name in names:
+        made.model(name, config)
+    with Nereid(made.path) as started:
+        for name in names:
+            assert number(measured("-m", name, *place(started, protocol), "-p", "50", "--max-trials", "1"), "Request count") > 0
 
 
 def test_errors_of_a_server_that_is_not_kind(recorder: Recorder) -> None:
