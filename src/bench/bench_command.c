@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum exit_status {
@@ -230,10 +231,25 @@ static struct err *bench_open_file(const char *option, const char *path, FILE **
     return err_new(STATUS_INTERNAL, "option --%s: no memory", option);
 }
 
+/* Whether both are one file on a disk: one report would end the other. */
+static bool bench_shares_file(FILE *a, FILE *b)
+{
+    struct stat of_a, of_b;
+    return a && b && fstat(fileno(a), &of_a) == 0 && fstat(fileno(b), &of_b) == 0 &&
+           S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
 static struct err *bench_open_files(struct bench *b)
 {
-    struct err *e = bench_open_file("filename", b->options.csv, &b->csv);
-    return e ? e : bench_open_file("html", b->options.html, &b->html);
+    const struct bench_options *o = &b->options;
+    struct err *e = bench_open_file("filename", o->csv, &b->csv);
+    if (!e)
+        e = bench_open_file("html", o->html, &b->html);
+    if (!e && bench_shares_file(b->csv, b->html))
+        e = err_new(STATUS_INVALID_ARG,
+                    "options --filename and --html: expected two files, found one: '%s' and '%s'",
+                    o->csv, o->html);
+    return e;
 }
 
 static struct err *bench_write_file(const char *option, const char *path, FILE **file,

@@ -724,6 +724,20 @@ def test_a_reader_that_goes_away_ends_it_in_order(recorder: Recorder) -> None:
 
 
 def test_reports_are_opened_before_and_both_are_written(recorder: Recorder, tmp_path: Path) -> None:
+def test_reports_do_not_share_a_file(recorder: Recorder, tmp_path: Path) -> None:
+    """However it is named; what it held stays. A pipe and the standard output take both, one behind the other."""
+    held, link = tmp_path / "out", tmp_path / "link"
+    held.write_text("old")
+    link.hardlink_to(held)
+    for other in (str(held), str(link), os.path.relpath(held)):
+        status, out, err = bench(*at(recorder), "-f", str(held), "--html", other)
+        assert (status, out, recorder.bodies) == (1, "", []), err
+        assert f"options --filename and --html: expected two files, found one: '{held}' and '{other}'" in err
+    assert held.read_text() == "old"
+    out = measured(*at(recorder), "-f", "/dev/stdout", "--html", "/dev/stdout")
+    assert 0 < out.index("\nConcurrency,Inferences/Second,") < out.index("</html>")
+
+
     page, pipe = tmp_path / "out.html", tmp_path / "pipe"
     os.mkfifo(pipe)
     for option, path, words in (
