@@ -42,7 +42,7 @@ static struct err *bench_data_shape(const struct bench_options *o, const struct 
     t->input = input;
     if (batches)
         t->dims[t->rank++] = o->batch_size;
-    for (uint32_t i = 0; i < rank && t->rank < BENCH_OPTIONS_RANK; i++)
+    for (uint32_t i = 0; i < rank && t->rank < BENCH_MODEL_RANK; i++)
         t->dims[t->rank++] = dims[i];
     for (uint32_t i = 0; i < rank; i++)
         if (dims[i] < 0) {

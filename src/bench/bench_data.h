@@ -13,7 +13,7 @@
 
 struct bench_tensor {
     const struct bench_input *input;
-    int64_t dims[BENCH_OPTIONS_RANK]; /* with the batch */
+    int64_t dims[BENCH_MODEL_RANK]; /* with the batch */
     uint32_t rank;
     char *bytes;
     size_t len;

@@ -73,7 +73,7 @@ void bench_model_ask(const struct bench_options *o, enum bench_question q, const
 static struct bench_input *bench_model_add(struct bench_model *m, const char *name,
                                            const char *datatype, size_t rank)
 {
-    if (m->input_count == BENCH_MODEL_INPUTS || !name || !datatype || rank > BENCH_OPTIONS_RANK)
+    if (m->input_count == BENCH_MODEL_INPUTS || !name || !datatype || rank > BENCH_MODEL_RANK)
         return NULL;
     struct bench_input *input = &m->inputs[m->input_count++];
     *input = (struct bench_input){.name = mem_strdup(name),

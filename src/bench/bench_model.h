@@ -11,11 +11,12 @@
 #include <stdint.h>
 
 #define BENCH_MODEL_INPUTS 256u
+#define BENCH_MODEL_RANK   (BENCH_OPTIONS_RANK + 1) /* with the batch */
 
 struct bench_input {
     char *name;
     enum datatype datatype;
-    int64_t dims[BENCH_OPTIONS_RANK]; /* SHAPE_ANY = varies; as metadata has it, with the batch */
+    int64_t dims[BENCH_MODEL_RANK]; /* SHAPE_ANY = varies; as metadata has it, with the batch */
     uint32_t rank;
     bool optional;
 };

@@ -789,5 +789,11 @@ def test_too_few_descriptors(recorder: Recorder) -> None:
 
 
 def test_a_shape_of_no_input(recorder: Recorder) -> None:
+def test_a_shape_of_as_many_dimensions_as_there_may_be(recorder: Recorder) -> None:
+    given = [1] * 31 + [2]
+    measured(*at(recorder), "-b", "3", "--shape", f"A:{','.join(map(str, given))}")
+    assert split(recorder.bodies[-1])[0]["inputs"][0]["shape"] == [3, *given]  # type: ignore[index]
+
+
     status, _, err = bench(*at(recorder), "--shape", "TYPO:32")
     assert status == 1 and "option --shape: the model 'm' has no input 'TYPO'" in err, err
