@@ -19,9 +19,20 @@ static uint32_t made_up(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-static bool names(const struct bench_shape *s, const struct bench_input *input)
+static bool names(const char *name, size_t len, const struct bench_input *input)
 {
-    return strlen(input->name) == s->name_len && memcmp(input->name, s->name, s->name_len) == 0;
+    return strlen(input->name) == len && memcmp(input->name, name, len) == 0;
+}
+
+/* An error if it is the name of no input. */
+static struct err *check_input_name(const struct bench_options *o, const struct bench_model *m,
+                                    const char *name, size_t len)
+{
+    for (uint32_t i = 0; i < m->input_count; i++)
+        if (names(name, len, &m->inputs[i]))
+            return NULL;
+    return err_new(STATUS_INVALID_ARG, "the model '%s' has no input '%.*s'", o->model, (int)len,
+                   name);
 }
 
 /* The shape that the command line gives, else that of the model; in front the batch. */
@@ -34,7 +45,7 @@ static struct err *bench_data_shape(const struct bench_options *o, const struct 
     uint32_t rank = input->rank - from;
     for (uint32_t i = 0; i < o->shape_count; i++) {
         const struct bench_shape *s = &o->shapes[i];
-        if (names(s, input)) {
+        if (names(s->name, s->name_len, input)) {
             dims = s->dims;
             rank = s->rank;
         }
@@ -289,6 +300,21 @@ static struct err *bench_make_step(const struct bench_options *o, const struct b
     return e;
 }
 
+/* Each value of a step is of an input; "model" is taken without effect, as by perf_analyzer. */
+static struct err *check_step_values(const struct bench_options *o, const struct bench_model *m,
+                                     yyjson_val *values)
+{
+    size_t i, count;
+    yyjson_val *name, *value;
+    struct err *e = NULL;
+    yyjson_obj_foreach(values, i, count, name, value)
+    {
+        if (!e && !yyjson_equals_str(name, "model"))
+            e = check_input_name(o, m, yyjson_get_str(name), yyjson_get_len(name));
+    }
+    return e;
+}
+
 static struct err *add_step(const struct bench_options *o, const struct bench_model *m,
                             yyjson_val *values, struct bench_data *d)
 {
@@ -297,7 +323,8 @@ static struct err *add_step(const struct bench_options *o, const struct bench_mo
     d->steps = mem_realloc(d->steps, (d->step_count + 1) * sizeof(*d->steps));
     struct bench_step *s = &d->steps[d->step_count++];
     *s = (struct bench_step){0};
-    return err_wrap(bench_make_step(o, m, values, s), "step %u", d->step_count);
+    struct err *e = check_step_values(o, m, values);
+    return err_wrap(e ? e : bench_make_step(o, m, values, s), "step %u", d->step_count);
 }
 
 static struct err *data_add_list(const struct bench_options *o, const struct bench_model *m,
@@ -342,16 +369,10 @@ static struct err *read_steps(const struct bench_options *o, const struct bench_
 /* Each --shape is of an input. */
 static struct err *check_shapes(const struct bench_options *o, const struct bench_model *m)
 {
-    for (uint32_t i = 0; i < o->shape_count; i++) {
-        const struct bench_shape *s = &o->shapes[i];
-        uint32_t k = 0;
-        while (k < m->input_count && !names(s, &m->inputs[k]))
-            k++;
-        if (k == m->input_count)
-            return err_new(STATUS_INVALID_ARG, "option --shape: the model '%s' has no input '%.*s'",
-                           o->model, (int)s->name_len, s->name);
-    }
-    return NULL;
+    struct err *e = NULL;
+    for (uint32_t i = 0; !e && i < o->shape_count; i++)
+        e = check_input_name(o, m, o->shapes[i].name, o->shapes[i].name_len);
+    return err_wrap(e, "option --shape");
 }
 
 struct err *bench_data_make(const struct bench_options *o, const struct bench_model *m,

@@ -47,7 +47,7 @@ struct bench_statistics {
 };
 
 /* bench_model_path - append the model's path of HTTP: "/v2/models/NAME", with its version if one is
- * asked for; what a path may not hold is percent-encoded. */
+ * asked for; what a path cannot hold is percent-encoded. */
 void bench_model_path(const struct bench_options *o, struct strbuf *to);
 
 /* bench_model_ask - the question in a protocol.

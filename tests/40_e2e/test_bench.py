@@ -301,7 +301,7 @@ def split(sent: tuple[str, dict[str, str], bytes]) -> tuple[dict[str, object], b
 def test_a_file_of_data_is_sent_to_the_byte(recorder: Recorder, tmp_path: Path) -> None:
     steps = [
         {"A": [1, 2], "B": ["x"]},
-        {"A": {"content": [[3, 4, 5]], "shape": [3]}, "B": {"b64": "AgAAAHl6"}},
+        {"A": {"content": [[3, 4, 5]], "shape": [3]}, "B": {"b64": "AgAAAHl6"}, "model": "m"},
     ]
     data = tmp_path / "data.json"
     data.write_text(json.dumps({"data": steps}))
@@ -383,6 +383,7 @@ def test_data_that_does_not_fit(recorder: Recorder, tmp_path: Path) -> None:
         "{}": 'expected {"data": [{"INPUT": [...]}, ...]}',
         '{"data": [{"A": [1, 2]}]}': "step 1: the step has no input 'B'",
         '{"data": [{"A": [1], "B": ["x"]}]}': "step 1: input 'A': expected 2 elements of INT32",
+        '{"data": [{"A": [1, 2], "B": ["x"]}, {"A": [1, 2], "B": ["x"], "TYPO": [1]}]}': "step 2: the model 'm' has no input 'TYPO'",
         '{"data": [{"A": {"b64": "AA=="}, "B": ["x"]}]}': "step 1: input 'A'",
         '{"data": [{"A": {"content": [1], "shape": ["a"]}, "B": ["x"]}]}': "input 'A': expected \"shape\" as an array of whole numbers",
         '{"data": [{"A": {"content": [1], "shape": 1}, "B": ["x"]}]}': "input 'A': expected \"shape\" as an array of whole numbers",
@@ -393,7 +394,7 @@ def test_data_that_does_not_fit(recorder: Recorder, tmp_path: Path) -> None:
         status, out, err = bench(*at(recorder), "--input-data", str(data))
         assert status == 1 and words in err, (text, out, err)
     (tmp_path / "A").write_bytes(b"123")
-    status, out, err = bench(*at(recorder), "--input-data", str(tmp_path))
+    status, _, err = bench(*at(recorder), "--input-data", str(tmp_path))
     assert status == 1 and "'A' takes 2 elements of INT32" in err, err
 
 
@@ -723,7 +724,6 @@ def test_a_reader_that_goes_away_ends_it_in_order(recorder: Recorder) -> None:
     assert recorder.bodies[-1][0].endswith("/unregister")
 
 
-def test_reports_are_opened_before_and_both_are_written(recorder: Recorder, tmp_path: Path) -> None:
 def test_reports_do_not_share_a_file(recorder: Recorder, tmp_path: Path) -> None:
     """However it is named; what it held stays. A pipe and the standard output take both, one behind the other."""
     held, link = tmp_path / "out", tmp_path / "link"
@@ -738,6 +738,7 @@ def test_reports_do_not_share_a_file(recorder: Recorder, tmp_path: Path) -> None
     assert 0 < out.index("\nConcurrency,Inferences/Second,") < out.index("</html>")
 
 
+def test_reports_are_opened_before_and_both_are_written(recorder: Recorder, tmp_path: Path) -> None:
     page, pipe = tmp_path / "out.html", tmp_path / "pipe"
     os.mkfifo(pipe)
     for option, path, words in (
@@ -788,12 +789,12 @@ def test_too_few_descriptors(recorder: Recorder) -> None:
     assert got.returncode == 1 and "too few file descriptors" in got.stderr and "no server there" not in got.stderr, got.stderr
 
 
-def test_a_shape_of_no_input(recorder: Recorder) -> None:
 def test_a_shape_of_as_many_dimensions_as_there_may_be(recorder: Recorder) -> None:
     given = [1] * 31 + [2]
     measured(*at(recorder), "-b", "3", "--shape", f"A:{','.join(map(str, given))}")
     assert split(recorder.bodies[-1])[0]["inputs"][0]["shape"] == [3, *given]  # type: ignore[index]
 
 
+def test_a_shape_of_no_input(recorder: Recorder) -> None:
     status, _, err = bench(*at(recorder), "--shape", "TYPO:32")
     assert status == 1 and "option --shape: the model 'm' has no input 'TYPO'" in err, err
