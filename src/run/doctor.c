@@ -32,6 +32,8 @@ static const char usage[] =
 
 struct doctor {
     const struct options *options;
+#define MEND_FILE "name a file that this user may write to, in a directory that is there"
+
     struct strbuf problems;
     unsigned count; /* number of problems */
 };
@@ -218,8 +220,23 @@ static void tell_log_file(struct doctor *d, const char *option, const char *path
     if (!e && file_is_pipe(path)) /* to look for a reader would end it */
         fact(option, "'%s' is a named pipe: the server starts only while somebody reads it", path);
     if (e)
-        problem_of(d, err_wrap(e, "option --%s", option),
-                   "name a file that this user may write to, in a directory that is there");
+        problem_of(d, err_wrap(e, "option --%s", option), MEND_FILE);
+}
+
+/* With a frequency, the first of the files with a number. */
+static void tell_trace_file(struct doctor *d)
+{
+    const struct options_trace *t = &d->options->trace;
+    if (!t->file || t->opentelemetry)
+        return;
+    struct strbuf path = STRBUF_INIT;
+    strbuf_printf(&path, "%s%s", t->file, t->frequency ? ".0" : "");
+    struct err *e = file_append_look(strbuf_str(&path));
+    if (!e && file_is_pipe(strbuf_str(&path)))
+        e = err_new(STATUS_INVALID_ARG, "'%s' is not a regular file", strbuf_str(&path));
+    if (e)
+        problem_of(d, err_wrap(e, "option --trace-config"), MEND_FILE);
+    strbuf_fini(&path);
 }
 
 /* The caches that --cache-config names; each once. */
@@ -326,3 +343,4 @@ int doctor_command(int argc, char **argv)
     mem_free(o);
     return status;
 }
+    tell_trace_file(&d);

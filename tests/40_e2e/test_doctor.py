@@ -112,6 +112,24 @@ def test_unix_sockets_and_files_of_the_log(tmp_path: Path) -> None:
         assert sorted(tmp_path.iterdir()) == before
 
 
+def test_files_of_traces(tmp_path: Path) -> None:
+    told = [*plain(tmp_path), f"--model-repository={Repository(tmp_path / 'models').identity('one').parent}"]
+    (tmp_path / "dir.0").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    before = sorted(tmp_path.iterdir())
+    for options, words in (
+        ([f"file={tmp_path}/no/out"], f"option --trace-config: opening '{tmp_path}/no/out': No such file or directory"),
+        ([f"file={tmp_path}/pipe"], f"option --trace-config: '{tmp_path}/pipe' is not a regular file"),
+        ([f"file={tmp_path}/dir", "log-frequency=5"], f"option --trace-config: opening '{tmp_path}/dir.0': Is a directory"),
+    ):
+        status, text = doctor(*told, *(f"--trace-config=triton,{each}" for each in options))
+        assert (status, text.splitlines()[-1]) == (1, "1 problems") and words in text, text
+    for mode, file in (("triton", f"{tmp_path}/out"), ("opentelemetry", f"{tmp_path}/no/out")):
+        status, text = doctor(*told, f"--trace-config=mode={mode}", f"--trace-config=triton,file={file}")
+        assert (status, text.splitlines()[-1]) == (0, "0 problems"), text
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_named_pipes_are_told_of_and_not_waited_for(tmp_path: Path) -> None:
     models = Repository(tmp_path / "models")
     models.identity("one")
