@@ -45,12 +45,10 @@ static char *name_of(TRITONSERVER_InstanceGroupKind kind, int32_t device,
     return strbuf_take(&name);
 }
 
-struct host_policy *host_policy_new(const struct host_policies *all,
-                                    TRITONSERVER_InstanceGroupKind kind, int32_t device,
-                                    const struct Inference__ModelInstanceGroup *group)
+struct host_policy *host_policy_named(const struct host_policies *all, const char *name)
 {
     struct host_policy *p = MEM_NEW(struct host_policy);
-    p->name = name_of(kind, device, group);
+    p->name = mem_strdup(name);
     for (size_t i = 0; all && i < all->count; i++) {
         const struct host_policy_setting *s = &all->settings[i];
         for (size_t k = 0; k < KEYS && strcmp(s->policy, p->name) == 0; k++) {
@@ -60,6 +58,16 @@ struct host_policy *host_policy_new(const struct host_policies *all,
             p->values[k] = mem_strdup(s->value);
         }
     }
+    return p;
+}
+
+struct host_policy *host_policy_new(const struct host_policies *all,
+                                    TRITONSERVER_InstanceGroupKind kind, int32_t device,
+                                    const struct Inference__ModelInstanceGroup *group)
+{
+    char *name = name_of(kind, device, group);
+    struct host_policy *p = host_policy_named(all, name);
+    mem_free(name);
     return p;
 }
 

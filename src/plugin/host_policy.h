@@ -29,9 +29,13 @@ struct host_policy;
  * errors  UNSUPPORTED, in the reference's words, for an unknown one */
 struct err *host_policy_check_key(const char *key);
 
+/* host_policy_named - make the policy of that name.
+ * all  copied; NULL = no settings */
+struct host_policy *host_policy_named(const struct host_policies *all, const char *name);
+
 /* host_policy_new - make the policy of an instance: the one that its group names, else "gpu_N",
  * "cpu" or "model".
- * all  copied; NULL = no settings */
+ * all  as for host_policy_named */
 struct host_policy *host_policy_new(const struct host_policies *all,
                                     TRITONSERVER_InstanceGroupKind kind, int32_t device,
                                     const struct Inference__ModelInstanceGroup *group);

@@ -8,9 +8,11 @@
 #include "os/dl.h"
 #include "os/files/file.h"
 #include "os/process/cpu.h"
+#include "os/process/cpu_bind.h"
 #include "os/process/process.h"
 #include "os/sock.h"
 #include "os/sock_unix.h"
+#include "plugin/host_policy.h"
 #include "repo/load/local.h"
 #include "run/fronts.h"
 #include "run/run.h"
@@ -30,10 +32,10 @@ static const char usage[] =
     "and what would be refused. Nothing is served and nothing is changed.\n"
     "Exit status: 0 no problem, 1 problems, 2 wrong command line.\n";
 
-struct doctor {
-    const struct options *options;
 #define MEND_FILE "name a file that this user may write to, in a directory that is there"
 
+struct doctor {
+    const struct options *options;
     struct strbuf problems;
     unsigned count; /* number of problems */
 };
@@ -87,6 +89,36 @@ static void tell_machine(struct doctor *d)
                 "the limit of open files is low: each connection and each model's file takes one",
                 "raise it: ulimit -n 65536, LimitNOFILE=65536 of a systemd unit, --ulimit "
                 "nofile=65536 of a container");
+}
+
+/* Try the policy of that name, as an instance would. */
+static void tell_policy(struct doctor *d, const struct host_policies *all, const char *name)
+{
+    struct host_policy *p = host_policy_named(all, name);
+    struct cpu_bind *was;
+    struct err *e = host_policy_enter(p, &was);
+    if (e)
+        problem_of(d, err_wrap(e, "option --host-policy=%s", name),
+                   "choose among the cores that `taskset -pc $$` shows, as FIRST-LAST, and the "
+                   "NUMA nodes that `lscpu` shows");
+    else
+        fact("host policy", "%s: %u cores", name, cpu_count());
+    cpu_bind_restore(was);
+    host_policy_free(p);
+}
+
+/* The policies that --host-policy names; each once. */
+static void tell_policies(struct doctor *d)
+{
+    const struct options_limits *l = &d->options->limits;
+    const struct host_policies all = {l->policies, l->policy_count};
+    for (size_t i = 0; i < all.count; i++) {
+        bool told = false;
+        for (size_t k = 0; k < i && !told; k++)
+            told = strcmp(all.settings[k].policy, all.settings[i].policy) == 0;
+        if (!told)
+            tell_policy(d, &all, all.settings[i].policy);
+    }
 }
 
 /* The file marks the active value: "always [madvise] never" means madvise. */
@@ -304,6 +336,7 @@ static int doctor_tell(const struct options *o)
     dl_make_self_global((const void *)(uintptr_t)doctor_command);
     fact("nereid", BUILD_VERSION);
     tell_machine(&d);
+    tell_policies(&d);
     tell_huge_pages();
     tell_gpus(&d);
     tell_plugins(&d, "backends", o->backend_directory, "libtriton", true);
@@ -313,6 +346,7 @@ static int doctor_tell(const struct options *o)
     tell_ports(&d);
     tell_log_file(&d, "log-file", o->log_file, false);
     tell_log_file(&d, "access-log", o->access_log, true);
+    tell_trace_file(&d);
     tell_secure(&d);
     for (size_t i = 0; i < o->repository_count; i++)
         tell_repository(&d, o->repositories[i]);
@@ -343,4 +377,3 @@ int doctor_command(int argc, char **argv)
     mem_free(o);
     return status;
 }
-    tell_trace_file(&d);

@@ -112,6 +112,19 @@ def test_unix_sockets_and_files_of_the_log(tmp_path: Path) -> None:
         assert sorted(tmp_path.iterdir()) == before
 
 
+def test_cores_of_host_policies(tmp_path: Path) -> None:
+    """Those that are not there are left out; a policy that has no other is refused."""
+    told = [*plain(tmp_path), f"--model-repository={Repository(tmp_path / 'models').identity('one').parent}"]
+    one = min(os.sched_getaffinity(0))
+    status, text = doctor(*told, "--host-policy=cpu,cpu-cores=1022-1023", f"--host-policy=cpu,cpu-cores={one}-{one},1022-1023")
+    assert (status, text.splitlines()[-1]) == (0, "0 problems"), text
+    assert [line for line in text.splitlines() if line.startswith("host")] == ["host policy  cpu: 1 cores"]
+    status, text = doctor(*told, "--host-policy=far,cpu-cores=1022-1023", "--host-policy=odd,cpu-cores=5")
+    assert (status, text.splitlines()[-1]) == (1, "2 problems"), text
+    assert "option --host-policy=far: Unable to set NUMA thread affinity: Invalid argument" in text
+    assert "option --host-policy=odd: host policy setting 'cpu-cores' format is" in text
+
+
 def test_files_of_traces(tmp_path: Path) -> None:
     told = [*plain(tmp_path), f"--model-repository={Repository(tmp_path / 'models').identity('one').parent}"]
     (tmp_path / "dir.0").mkdir()
