@@ -1,6 +1,6 @@
 #include "bench/bench_command.h"
 
-#include "base/log_text.h"
+#include "base/err_tell.h"
 #include "base/mem.h"
 #include "bench/bench_data.h"
 #include "bench/bench_html.h"
@@ -268,19 +268,7 @@ static struct err *bench_write_file(const char *option, const char *path, FILE *
     return ok ? NULL : err_errno(number, "option --%s: writing '%s'", option, path);
 }
 
-/* Prints an error and frees it. Returns whether there is one. The server's words are no commands
- * for the terminal. */
-static bool bench_told(struct err *e)
-{
-    if (!e)
-        return false;
-    char *text = mem_strdup(err_message(e));
-    log_text_tame(text);
-    fprintf(stderr, "nereid bench: %s\n", text);
-    mem_free(text);
-    err_free(e);
-    return true;
-}
+static const char who[] = "nereid bench";
 
 /* Returns whether all were written. */
 static bool bench_write_files(struct bench *b)
@@ -290,11 +278,11 @@ static bool bench_write_files(struct bench *b)
     bool failed = false;
     if (b->csv) {
         bench_report_csv(o, b->results, b->result_count, &text);
-        failed = bench_told(bench_write_file("filename", o->csv, &b->csv, &text));
+        failed = err_tell(who, bench_write_file("filename", o->csv, &b->csv, &text));
     }
     if (b->html) {
         bench_html_fill(&b->page, o, b->results, b->result_count, &text);
-        failed |= bench_told(bench_write_file("html", o->html, &b->html, &text));
+        failed |= err_tell(who, bench_write_file("html", o->html, &b->html, &text));
     }
     return !failed;
 }
@@ -328,7 +316,7 @@ static int bench_run(struct bench *b)
         e = bench_prepare(b);
     if (!e)
         e = bench_measure(b);
-    bool failed = bench_told(e);
+    bool failed = err_tell(who, e);
     if (!failed || b->result_count) /* an error of a later level leaves what was measured */
         failed |= !bench_write_files(b);
     if (failed)
@@ -346,7 +334,7 @@ int bench_command(int argc, char **argv)
     b->signals = (struct loop_fd){.fd = -1, .ready = bench_on_signal};
     struct err *e = bench_options_parse(argc - 1, argv + 1, &b->options);
     int status;
-    if (bench_told(e)) {
+    if (err_tell(who, e)) {
         status = WRONG_COMMAND_LINE;
     } else if (b->options.help) {
         char *help = bench_options_help();

@@ -1,5 +1,6 @@
 #include "run/check_command.h"
 
+#include "base/err_tell.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "repo/check/check.h"
@@ -151,9 +152,7 @@ int check_command(int argc, char **argv)
     } else if (!e) {
         e = run_command(&c, &status);
     }
-    if (e)
-        fprintf(stderr, "nereid check: %s\n", err_message(e));
-    err_free(e);
+    err_tell("nereid check", e);
     mem_free(c.server);
     return status;
 }

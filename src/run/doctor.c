@@ -1,6 +1,7 @@
 #include "run/doctor.h"
 
 #include "base/build_version.h"
+#include "base/err_tell.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "cloud/cloud.h"
@@ -364,9 +365,7 @@ int doctor_command(int argc, char **argv)
     options_defaults(o);
     int status = 0;
     struct err *e = options_parse(argc, argv, o, &action);
-    if (e) {
-        fprintf(stderr, "nereid doctor: %s\n", err_message(e));
-        err_free(e);
+    if (err_tell("nereid doctor", e)) {
         status = 2;
     } else if (action == OPTIONS_RUN) {
         status = doctor_tell(o);

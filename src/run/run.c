@@ -2,6 +2,7 @@
 #include "run/run.h"
 
 #include "base/build_version.h"
+#include "base/err_tell.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "bench/bench_command.h"
@@ -196,11 +197,8 @@ static int serve_fronts(const struct options *o)
 {
     struct process p = {0};
     struct err *e = server_new(o, &p.fronts.server);
-    if (e) {
-        fprintf(stderr, "nereid: %s\n", err_message(e));
-        err_free(e);
+    if (err_tell("nereid", e))
         return 1;
-    }
     e = server_start(p.fronts.server);
     if (!e)
         e = fronts_open(&p.fronts);
@@ -223,11 +221,8 @@ static int run_logged(const struct options *o)
 {
     signals_block(log_files_any(o) || secure_asked(o));
     struct err *e = log_files_apply(o);
-    if (e) {
-        fprintf(stderr, "nereid: %s\n", err_message(e));
-        err_free(e);
+    if (err_tell("nereid", e))
         return 1;
-    }
     int status = serve_fronts(o);
     log_say_held();
     log_files_close();
@@ -275,18 +270,15 @@ int run_server(int argc, char **argv)
     struct err *e = options_parse(argc, argv, o, &action);
     if (!e && action == OPTIONS_RUN)
         e = check_options(o);
-    int status = 1;
-    if (e) {
-        fprintf(stderr, "nereid: %s\n", err_message(e));
-        err_free(e);
+    int status = 0;
+    if (err_tell("nereid", e)) {
+        status = 1;
     } else if (action == OPTIONS_VERSION) {
         puts("nereid " BUILD_VERSION);
-        status = 0;
     } else if (action == OPTIONS_HELP) {
         char *help = options_help();
         fputs(help, stdout);
         mem_free(help);
-        status = 0;
     } else {
         status = run_logged(o);
     }
