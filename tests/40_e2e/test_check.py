@@ -49,6 +49,16 @@ def test_a_good_repository(tmp_path: Path) -> None:
     assert (got.returncode, got.stdout) == (0, "1 models, 0 problems\n")
 
 
+def test_names_are_no_commands_for_the_terminal(tmp_path: Path) -> None:
+    """Names and texts of somebody else's files; JSON escapes them."""
+    repository = Repository(tmp_path / "mod\x1b]0;els")
+    repository.model("red\x1b[31m\n\u009b1m\x7f", 'backend: "identity"\n"\x1b[31m"\n')
+    got = check(repository.path)
+    assert got.returncode == 1 and "/mod ]0;els/red [31m   1m /" in got.stdout, got.stdout
+    assert len(got.stdout.splitlines()) == 3 and all(line.isprintable() for line in got.stdout.splitlines()), got.stdout
+    assert problems(repository.path)[0]["model"] == "red\x1b[31m\n\u009b1m\x7f"
+
+
 def make_broken(repository: Repository) -> dict[str, tuple[str, str]]:
     """Models that are wrong: name -> (end of the place, part of the problem)."""
     repository.model("broken", 'backend: "identity"\nno_such_field: 1\n')

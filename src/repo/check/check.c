@@ -188,6 +188,14 @@ static void put_report_member(struct strbuf *sb, const char *key, const char *va
     mem_free(shown);
 }
 
+static void put_report_text(struct strbuf *sb, const char *text, const char *end)
+{
+    char *tame = mem_strdup(text);
+    log_text_tame(tame);
+    strbuf_printf(sb, "%s%s", tame, end);
+    mem_free(tame);
+}
+
 void check_print(const struct check_report *r, bool json, struct strbuf *sb)
 {
     if (json)
@@ -205,7 +213,9 @@ void check_print(const struct check_report *r, bool json, struct strbuf *sb)
             put_report_member(sb, "mend", p->mend);
             strbuf_putc(sb, '}');
         } else {
-            strbuf_printf(sb, "%s: %s\n    mend: %s\n", p->place, p->what, p->mend);
+            put_report_text(sb, p->place, ": ");
+            put_report_text(sb, p->what, "\n    mend: ");
+            put_report_text(sb, p->mend, "\n");
         }
     }
     if (json)
