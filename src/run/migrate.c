@@ -1,5 +1,7 @@
 #include "run/migrate.h"
 
+#include "base/err_tell.h"
+#include "base/log_text.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "cloud/cloud.h"
@@ -42,10 +44,22 @@ struct migrate {
     unsigned models, bad_models;
 };
 
+/* Prints a line and empties it. Its words may be those of files, and are no commands for the
+ * terminal. */
+static void migrate_print(struct strbuf *line)
+{
+    char *text = strbuf_take(line);
+    log_text_tame(text);
+    puts(text);
+    mem_free(text);
+}
+
 static void migrate_tell(const char *fate, const char *what, const char *value, const char *why)
 {
-    printf("  %-8s %s%s%s%s%s\n", fate, what, value ? "=" : "", value ? value : "", why ? ": " : "",
-           why ? why : "");
+    struct strbuf line = STRBUF_INIT;
+    strbuf_printf(&line, "  %-8s %s%s%s%s%s", fate, what, value ? "=" : "", value ? value : "",
+                  why ? ": " : "", why ? why : "");
+    migrate_print(&line);
 }
 
 static void tell_option(void *arg, enum options_fate fate, const char *name, const char *value,
@@ -87,7 +101,9 @@ static void tell_models(struct migrate *m, const char *path, const struct check_
 
 static void look_at_repository(struct migrate *m, const char *path, const struct options *o)
 {
-    printf("models of %s\n", path);
+    struct strbuf line = STRBUF_INIT;
+    strbuf_printf(&line, "models of %s", path);
+    migrate_print(&line);
     if (cloud_is(path) || !file_is_dir(path)) {
         m->bad_models++;
         migrate_tell(
@@ -123,12 +139,13 @@ static void look_at_options(struct migrate *m, const struct options *o)
 
 static void tell_place(const struct migrate *m)
 {
-    if (!m->file)
-        puts("options");
-    else if (m->line)
-        printf("options in %s, from line %zu\n", m->file, m->line);
-    else
-        printf("options in %s\n", m->file);
+    struct strbuf line = STRBUF_INIT;
+    strbuf_puts(&line, "options");
+    if (m->file)
+        strbuf_printf(&line, " in %s", m->file);
+    if (m->file && m->line)
+        strbuf_printf(&line, ", from line %zu", m->line);
+    migrate_print(&line);
 }
 
 /* Looks at the options of one server, and at its models. */
@@ -237,10 +254,7 @@ int migrate_command(int argc, char **argv)
     if (!e && !m.found)
         e = err_new(STATUS_INVALID_ARG, "no command line is given: name a file, or give it behind "
                                         "--, see nereid migrate --help");
-    if (e) {
-        fprintf(stderr, "nereid migrate: %s\n", err_message(e));
-        err_free(e);
-    } else {
+    if (!err_tell("nereid migrate", e)) {
         printf("options: %u taken, %u ignored, %u refused; models: %u taken, %u refused\n", m.taken,
                m.ignored, m.refused, m.models, m.bad_models);
         status = m.refused || m.bad_models ? 1 : 0;

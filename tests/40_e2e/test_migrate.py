@@ -90,6 +90,21 @@ def test_a_command_line(models: Path) -> None:
     assert (status, out.splitlines()[-1]) == (0, "options: 3 taken, 1 ignored, 0 refused; models: 1 taken, 0 refused")
 
 
+def test_names_are_no_commands_for_the_terminal(tmp_path: Path) -> None:
+    """Names of models, words of files and the files' names."""
+    made, script = Repository(tmp_path / "mod\x1b]0;els"), tmp_path / "run\x1b[2J.sh"
+    made.identity("one\x1b[31m", extra="\n")
+    made.model("two\u009b1m\n", None)
+    script.write_text("tritonserver --http-port='9\x1b[0m' '--no\x1b[1m\n=x\x07'\n")
+    status, out, err = migrate(*here(made.path), script)
+    assert (status, err) == (1, "") and all(line.isprintable() for line in out.splitlines()), out
+    for words in (f"options in {tmp_path}/run [2J.sh", f"models of {tmp_path}/mod ]0;els", "one [31m", "two  1m", "--no [1m =x "):
+        assert words in out, (words, out)
+    script.write_text("nothing\n")
+    status, _, err = migrate(script)
+    assert status == 2 and "run [2J.sh: no command line of tritonserver found" in err and err[:-1].isprintable(), err
+
+
 def test_what_is_refused_is_named_with_its_reason(models: Path) -> None:
     made = Repository(models)
     (made.model("plan", 'platform: "tensorrt_plan"\n') / "1" / "model.plan").touch()
