@@ -10,6 +10,8 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,6 +21,40 @@
 #define BACKLOG         4096
 #define PROBE_SECONDS   15
 #define CONNECT_SECONDS 10
+
+/* Which descriptors are sockets that clients reach, one bit each; those beyond are not known.
+ * Relaxed: only a child reads it, and has no other thread. */
+#define SERVED_MOST 65536
+static atomic_uint_least64_t served[SERVED_MOST / 64];
+
+/* Call it with false before the socket is closed: then its number may be another's. */
+static void sock_serves(int fd, bool serves)
+{
+    if (fd < 0 || fd >= SERVED_MOST)
+        return;
+    uint64_t bit = (uint64_t)1 << (fd % 64);
+    if (serves)
+        atomic_fetch_or_explicit(&served[fd / 64], bit, memory_order_relaxed);
+    else
+        atomic_fetch_and_explicit(&served[fd / 64], ~bit, memory_order_relaxed);
+}
+
+static void sock_forked(void)
+{
+    for (int i = 0; i < SERVED_MOST / 64; i++) {
+        uint64_t bits = atomic_exchange_explicit(&served[i], 0, memory_order_relaxed);
+        for (int bit = 0; bit < 64; bit++)
+            if (bits >> bit & 1)
+                close(i * 64 + bit);
+    }
+}
+
+void sock_leave_at_fork(void)
+{
+    static atomic_flag asked = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&asked))
+        pthread_atfork(NULL, NULL, sock_forked);
+}
 
 static int sock_new_socket(int family)
 {
@@ -87,12 +123,14 @@ struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret
 {
     char shown[300];
     const char *path = sock_unix_path(address);
-    if (path)
-        return sock_unix_listen(path, ret_fd);
     if (!*address)
         address = "0.0.0.0";
     snprintf(shown, sizeof(shown), "%s:%u", address, port);
-    return listen_tcp(address, port, reuse, shown, ret_fd);
+    struct err *e =
+        path ? sock_unix_listen(path, ret_fd) : listen_tcp(address, port, reuse, shown, ret_fd);
+    if (!e)
+        sock_serves(*ret_fd, true);
+    return e;
 }
 
 /* As "192.0.2.7:40312", "[2001:db8::1]:40312", or "unix". */
@@ -190,6 +228,7 @@ int sock_accept(int listen_fd)
     int fd = fault_hit() ? (errno = EMFILE, -1)
                          : accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     int on = 1;
+    sock_serves(fd, true);
     if (fd >= 0)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
                    sizeof(on)); /* fails harmlessly on Unix sockets */
@@ -302,5 +341,6 @@ void sock_discard(int fd, size_t most)
 
 void sock_close(int fd)
 {
+    sock_serves(fd, false);
     close(fd);
 }

@@ -72,3 +72,8 @@ void sock_probe(int fd);
 #define SOCK_DISCARD_BYTES ((size_t)1 << 20) /* of a client whose connection ends */
 void sock_discard(int fd, size_t most);
 void sock_close(int fd);
+
+/* sock_leave_at_fork - from now on a child of fork closes the sockets that this process listens on
+ * and has accepted: they are the parent's, and a client would wait for as long as the child lives.
+ * A second call is fine. */
+void sock_leave_at_fork(void);

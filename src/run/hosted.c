@@ -7,6 +7,7 @@
 #include "http/http_front.h"
 #include "nereid_private.h"
 #include "os/mutex.h"
+#include "os/sock.h"
 #include "os/thread.h"
 #include "repo/repo.h"
 #include "run/fronts.h"
@@ -177,6 +178,7 @@ struct err *hosted_open(int argc, char *const *argv, const struct hosted_more *m
     h->argv = hosted_copy_strings(argc, argv);
     mutex_init(&h->lock, MUTEX_RANK_REPO);
     mutex_cond_init(&h->changed);
+    sock_leave_at_fork();
     struct err *e = read_options(h, argc, more);
     if (!e)
         e = take_log(h);

@@ -277,6 +277,58 @@ def test_fork_leaves_the_server_to_its_process(script: Script) -> None:
     assert told == [0, "the server runs in the process that this one was forked from: start one of its own here, after the fork", [2.0]]
 
 
+def test_fork_keeps_no_socket_of_the_server(script: Script) -> None:
+    """While a child lives, the server that stops hangs up on its clients and frees the port; so does one whose process ends."""
+    told = script(f"""
+        import os, socket
+        @nereid.model(inputs={{"a": (np.float32, [1])}}, outputs={{"b": (np.float32, [1])}})
+        def same(a):
+            return {{"b": a}}
+        def client(port):
+            connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+            connection.sendall(b"GET /v2/health/live HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+            return connection, connection.recv(100).split()[1].decode()
+        def says(connection):
+            try:
+                return connection.recv(100).decode()
+            except ConnectionResetError:
+                return ""
+        def refused(port):
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=10)
+            except OSError as error:
+                return type(error).__name__
+        def lives_on():
+            if not os.fork():
+                os.close(ends)
+                os.read(held, 1)  # until its parent and ours have ended
+                os._exit(0)
+        held, ends = os.pipe()
+        with nereid.Server(same, {QUIET}) as server:
+            port = server.http_port
+            connection, status = client(port)
+            lives_on()
+            told = [status, client(port)[1]]
+        told += [says(connection), refused(port)]
+        with nereid.Server(same, {QUIET.replace('http_port=0', 'http_port=port', 1)}) as server:
+            told.append(client(port)[1])
+        reading, writing = os.pipe()
+        goes, gone = os.pipe()
+        if not os.fork():
+            server = nereid.Server(same, {QUIET}).start()
+            lives_on()
+            os.write(writing, str(server.http_port).encode())
+            os.read(goes, 1)
+            os._exit(0)
+        port = int(os.read(reading, 100))
+        connection, status = client(port)
+        os.write(gone, b"x")
+        os.wait()
+        told += [status, says(connection), refused(port)]
+    """)
+    assert told == ["200", "200", "", "ConnectionRefusedError", "200", "200", "", "ConnectionRefusedError"]
+
+
 def test_numbers_that_cannot_be_sent(script: Script, identity: Path) -> None:
     """They are refused, not taken modulo 2^64."""
     assert script(f"""
