@@ -372,6 +372,16 @@ def test_folders_of_a_process_that_was_killed(python: Path, tmp_path: Path) -> N
     assert not list(place.iterdir())
 
 
+def test_pipe_in_the_place_of_a_lock(python: Path, tmp_path: Path) -> None:
+    """What others have laid into the temporary directory is neither waited for nor taken away."""
+    file, folder = tmp_path / "served.py", tmp_path / "nereid-functions-theirs"
+    file.write_text(TEN_LINES + SERVE)
+    folder.mkdir()
+    os.mkfifo(folder / ".nereid-lock")
+    Packaged(python, file, [], env={"TMPDIR": str(tmp_path)}).start().stop()
+    assert os.listdir(folder) == [".nereid-lock"]
+
+
 def test_stop_while_requests_run(python: Path, tmp_path: Path) -> None:
     """A request that runs when SIGTERM comes is answered; the process ends with status 0."""
     slow = """

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -34,10 +35,13 @@ def sweep() -> None:
     """Removes the folders of processes that were killed: the kernel has taken their locks."""
     for path in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
         with suppress(OSError):  # it is in use, gone, or somebody else's
-            fd = os.open(path / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+            fd = os.open(path / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
+                found = os.fstat(fd)
+                if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+                    continue
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.read(fd, 4096) == os.fsencode(path) and os.fstat(fd).st_uid == os.geteuid():
+                if os.read(fd, 4096) == os.fsencode(path):
                     shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(fd)
