@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/backends.sh
+umask 022 # what root installs is for every user
 asked=$(asked_backends) || exit 1
 
 cmake --install build/release --prefix "$1" --strip

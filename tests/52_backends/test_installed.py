@@ -45,9 +45,9 @@ def test_an_unknown_backend_is_refused() -> None:
     assert "BACKENDS names 'toaster'; there are: all openvino" in done.stderr
 
 
-def install(prefix: Path, backends: str, destdir: str = "") -> None:
+def install(prefix: Path, backends: str, destdir: str = "", umask: int = -1) -> None:
     environment = {**os.environ, "BACKENDS": backends, "DESTDIR": destdir}
-    subprocess.run(["tools/install.sh", str(prefix)], cwd=paths.ROOT, env=environment, check=True, capture_output=True)
+    subprocess.run(["tools/install.sh", str(prefix)], cwd=paths.ROOT, env=environment, check=True, capture_output=True, umask=umask)
 
 
 class Installed(Nereid):
@@ -61,6 +61,17 @@ def test_an_installation_has_what_was_asked_for(tmp_path: Path) -> None:
     paths.need(RELEASE / "bin" / "nereid")
     install(tmp_path / "plain", "")
     assert sorted(path.name for path in (tmp_path / "plain" / "backends").iterdir()) == ["identity", "onnxruntime", "python"]
+
+
+def test_an_installation_is_for_every_user(tmp_path: Path) -> None:
+    """Also where files of the one who installs are not."""
+    paths.need(RELEASE / "bin" / "nereid")
+    prefix = tmp_path / "opt" / "nereid"
+    install(prefix, "", umask=0o077)
+    made = [prefix.parent, prefix, *prefix.rglob("*")]
+    wanted = {path: 0o755 if path.is_dir() or path.parent.name == "bin" else 0o444 for path in made if not path.is_symlink()}
+    assert [path for path, mode in wanted.items() if path.stat().st_mode & mode != mode] == []
+    assert [path for path in wanted if path.stat().st_mode & 0o022] == []
 
 
 def test_a_staged_installation_serves_from_where_it_was_put(tmp_path: Path) -> None:
