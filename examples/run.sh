@@ -44,7 +44,7 @@ trap 'exit 143' TERM
 
 # answers URL LOG - wait until the process that was started last answers there.
 answers() {
-    until curl -sf -o /dev/null "$1"; do
+    until curl -sf --noproxy '*' -o /dev/null "$1"; do
         if ! kill -0 "${started[-1]}" 2>/dev/null; then
             grep -E '^E[0-9]|Error' "$2" >&2 || true
             die "it has ended before it answered at $1" "its whole log: $2"

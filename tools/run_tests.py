@@ -348,7 +348,7 @@ OURS = "not reference"
 EMBEDDING = [name for name in c_tests() if name.startswith("10_inprocess.")]
 # What is not the same under sanitizers: programs that embed the library as it is installed, and resident memory.
 NOT_DEV = [*EMBEDDING, "00_unit.test_heap", "00_unit.test_pool"]
-EXAMPLES = ("digits", "speech")  # the others' networks are downloaded for tools/test_long.py alone
+EXAMPLES = ("run", "digits", "speech")  # the others' networks are downloaded for tools/test_long.py alone
 # Stages begin in this order: first those that other stages need and those that take long.
 STAGES = [
     Stage("build", "build: release", build("release")),
