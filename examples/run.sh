@@ -30,6 +30,9 @@ tools/build.sh release server
 
 out=build/examples/$name
 packages=build/deps/example-$name
+mkdir -p build/examples
+exec {lock}>"$out.lock" # held until all that is started here has ended
+flock -n "$lock" || die "the example '$name' runs already" "end it with Ctrl-C where it runs; its folder is $out"
 rm -rf "$out"
 mkdir -p "$out"
 cp -r "$here/models" "$out/models"

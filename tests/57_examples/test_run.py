@@ -1,5 +1,6 @@
 """examples/run.sh: what it starts and waits for, of an example that is made for it, with a server that is none."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,3 +60,16 @@ def start(tree: Path, name: str, env: dict[str, str]) -> Process:
 
 def test_a_proxy_is_not_asked_for_what_is_on_this_machine(first: Process) -> None:
     assert first.running()
+
+
+def test_what_another_run_serves_stays(tree: Path, first: Process) -> None:
+    kept = tree / "build" / "examples" / "one" / "kept"
+    kept.touch()
+    second = start(tree, "second", {})
+    second.ends(1)
+    assert "the example 'one' runs already" in second.log() and kept.exists() and first.running()
+    first.stop(status=143)
+    third = start(tree, "third", {})
+    third.wait_until(lambda: "asks" in third.log(), 60)
+    assert not kept.exists() and os.listdir(kept.parent / "models") == ["one"]
+    third.stop(status=143)
