@@ -280,7 +280,7 @@ def test_fork_leaves_the_server_to_its_process(script: Script) -> None:
 def test_fork_keeps_no_socket_of_the_server(script: Script) -> None:
     """While a child lives, the server that stops hangs up on its clients and frees the port; so does one whose process ends."""
     told = script(f"""
-        import os, socket
+        import os, signal, socket
         @nereid.model(inputs={{"a": (np.float32, [1])}}, outputs={{"b": (np.float32, [1])}})
         def same(a):
             return {{"b": a}}
@@ -300,6 +300,7 @@ def test_fork_keeps_no_socket_of_the_server(script: Script) -> None:
                 return type(error).__name__
         def lives_on():
             if not os.fork():
+                signal.alarm(100)
                 os.close(ends)
                 os.read(held, 1)  # until its parent and ours have ended
                 os._exit(0)
