@@ -2,6 +2,7 @@
 
 #include "base/build_version.h"
 #include "base/err_tell.h"
+#include "base/log_text.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "cloud/cloud.h"
@@ -53,8 +54,11 @@ __attribute__((format(printf, 2, 3))) static void fact(const char *name, const c
 
 static void problem(struct doctor *d, const char *what, const char *mend)
 {
+    char *text = mem_strdup(what); /* names of files are no commands for the terminal */
+    log_text_tame(text);
     d->count++;
-    strbuf_printf(&d->problems, "%s\n    mend: %s\n", what, mend);
+    strbuf_printf(&d->problems, "%s\n    mend: %s\n", text, mend);
+    mem_free(text);
 }
 
 static void problem_of(struct doctor *d, struct err *e, const char *mend)
@@ -185,7 +189,9 @@ static void tell_plugins(struct doctor *d, const char *what, const char *directo
             problem_of(d, bad, "install what it needs, or remove it");
         strbuf_fini(&path);
     }
-    fact(what, "%s: %s", directory, found.len ? strbuf_str(&found) : "none");
+    if (found.len)
+        log_text_tame(found.data);
+    fact(what, "%s: %s", directory, found.len ? found.data : "none");
     if (wanted && !found.len)
         problem(d, "no backend was found", "name their directory with --backend-directory");
     err_free(e);

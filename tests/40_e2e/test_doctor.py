@@ -65,6 +65,19 @@ def test_what_would_be_refused_is_told_with_its_mend(tmp_path: Path) -> None:
     assert text.splitlines()[-1] == "8 problems" and text.count("\n    mend: ") == 8
 
 
+def test_names_of_plugins_are_no_commands_for_the_terminal(tmp_path: Path) -> None:
+    told = [*plain(tmp_path), f"--model-repository={Repository(tmp_path / 'models').identity('one').parent}"]
+    good, bad = (tmp_path / "backends" / f"{name}\x1b[31m" for name in ("good", "bad"))
+    for folder in (good, bad):
+        folder.mkdir()
+    library = tmp_path / "backends" / "identity" / "libtriton_identity.so"
+    (good / f"libtriton_{good.name}.so").symlink_to(library.resolve())
+    (bad / f"libtriton_{bad.name}.so").write_bytes(b"\x7fELF")
+    status, text = doctor(*told)
+    assert (status, text.splitlines()[-1]) == (1, "1 problems") and all(line.isprintable() for line in text.splitlines()), text
+    assert "good [31m, identity" in text and "libtriton_bad [31m.so" in text
+
+
 def test_front_ends_in_each_others_way(tmp_path: Path) -> None:
     models = Repository(tmp_path / "models")
     models.identity("one")
