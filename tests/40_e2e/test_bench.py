@@ -9,17 +9,15 @@ import resource
 import shlex
 import signal
 import socketserver
-import struct
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from harness import h2frames as h2
 from harness import paths, rawhttp, recite
+from harness.load_tester import LONGER, Asked, Recorder, at, bench, measured, number, place, recording
 from harness.pause import pause
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Reference, Server
@@ -28,41 +26,10 @@ COLUMNS = (
     "Concurrency,Inferences/Second,Client Send,Network+Server Send/Recv,Server Queue,Server Compute Input,Server Compute Infer,"
     "Server Compute Output,Client Recv,p50 latency,p90 latency,p95 latency,p99 latency"
 )
-STABLE, NOT_STABLE = 0, 3
-# A machine that does much else gives no answer within a short window: then longer ones are asked for.
-LONGER: list[list[str]] = [[], ["-p", "2000"], ["-p", "20000"]]
-
-
-def bench(*options: str) -> tuple[int, str, str]:
-    argv = [str(paths.nereid_binary()), "bench", *options]
-    got = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
-    return got.returncode, got.stdout, got.stderr
-
-
-def measured_once(*options: str) -> str:
-    """Whether it is stable depends on what else the machine does: the report says it, and the status the same."""
-    status, out, err = bench(*options)
-    assert status == (NOT_STABLE if "no answer" in out or "Not stable within" in out else STABLE), (status, out, err)
-    return out
-
-
-def measured(*options: str, most: int = 0) -> str:
-    """most: more requests than that are wanted in its windows"""
-    for longer in LONGER:
-        out = measured_once(*options, *longer)
-        if "no answer" not in out and number(out, "Request count") > most:
-            break
-    return out
 
 
 def rows(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text().splitlines()))
-
-
-def number(out: str, name: str) -> float:
-    found = re.search(rf"^ +{name}: ([\d.]+)", out, re.MULTILINE)
-    assert found, (name, out)
-    return float(found[1])
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +52,6 @@ def server(request: pytest.FixtureRequest, repository: Path) -> Iterator[Server]
     options = {"allow-client-shm": "true"} if request.param is Nereid else {}
     with request.param(repository, options) as started:
         yield started
-
-
-def place(server: Server, protocol: str) -> list[str]:
-    return ["-i", protocol, "-u", server.grpc if protocol == "grpc" else server.http]
 
 
 def inferences(server: Server, model: str) -> int:
@@ -215,206 +178,10 @@ def test_every_option_is_on_the_page() -> None:
     assert len(options) > 20 and [name for name in options if f"`--{name}`" not in page] == []
 
 
-class Recorder(ThreadingHTTPServer):
-    """Speaks as much of the protocol as a load tester needs, and keeps what it was sent."""
-
-    daemon_threads = True
-    inputs: list[dict[str, object]]
-    config: dict[str, object]
-
-    def __init__(self, answer: Callable[[bytes], bytes | None]):
-        super().__init__((HOST, 0), Asked)
-        self.answer = answer  # returns the body of an error, None = there is none
-        self.rude: Callable[[Asked], None] | None = None  # answers in its place, behind the head of a request
-        self.statistics: Callable[[], object] | None = None
-        self.bodies: list[tuple[str, dict[str, str], bytes]] = []
-
-
-class Asked(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = 65536  # head and body in one write
-    server: Recorder
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
-
-    def say(self, status: int, found: object) -> None:
-        self.give(status, json.dumps(found).encode())
-
-    def give(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self) -> None:
-        if self.path.endswith("/config"):
-            self.say(200, self.server.config)
-        elif self.path.endswith("/stats"):
-            if self.server.statistics:
-                self.say(200, self.server.statistics())
-            else:
-                self.say(404, {"error": "no statistics"})
-        else:
-            self.say(200, {"name": "m", "inputs": self.server.inputs, "outputs": []})
-
-    def do_POST(self) -> None:
-        if self.server.rude:
-            self.server.rude(self)
-            return
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.bodies.append((self.path, dict(self.headers.items()), body))
-        wrong = self.server.answer(body)
-        if wrong is None:
-            self.say(200, {"outputs": []})
-        else:
-            self.give(400, wrong)
-
-
 @pytest.fixture
 def recorder() -> Iterator[Recorder]:
-    made = Recorder(lambda body: None)
-    made.inputs = [{"name": "A", "datatype": "INT32", "shape": [-1, 2]}, {"name": "B", "datatype": "BYTES", "shape": [-1, 1]}]
-    made.config = {"max_batch_size": 4}
-    thread = threading.Thread(target=made.serve_forever)
-    thread.start()
-    yield made
-    made.shutdown()
-    thread.join()
-    made.server_close()
-
-
-def at(recorder: Recorder) -> list[str]:
-    return ["-m", "m", "-u", f"{HOST}:{recorder.server_port}", "-p", "50", "--max-trials", "1"]
-
-
-def measured_until(enough: Callable[[], bool], recorder: Recorder, *options: str) -> str:
-    """The window that counts is the first in which enough was sent: a busy machine sends little in a short one."""
-    for window in range(100, 60_000, 1000):
-        recorder.bodies.clear()
-        out = measured_once(*at(recorder), "-p", str(window), *options)
-        if "no answer" not in out and enough():
-            break
-    return out
-
-
-def split(sent: tuple[str, dict[str, str], bytes]) -> tuple[dict[str, object], bytes]:
-    _, headers, body = sent
-    length = int(headers.get("Inference-Header-Content-Length", len(body)))
-    return json.loads(body[:length]), body[length:]
-
-
-def test_a_file_of_data_is_sent_to_the_byte(recorder: Recorder, tmp_path: Path) -> None:
-    steps = [
-        {"A": [1, 2], "B": ["x"]},
-        {"A": {"content": [[3, 4, 5]], "shape": [3]}, "B": {"b64": "AgAAAHl6"}, "model": "m"},
-    ]
-    data = tmp_path / "data.json"
-    data.write_text(json.dumps({"data": steps}))
-    out = measured_until(lambda: len(recorder.bodies) > len(steps), recorder, "-b", "2", "-x", "7", "--input-data", str(data))
-    assert "Server:" not in out  # it has no statistics
-    assert {path for path, _, _ in recorder.bodies} == {"/v2/models/m/versions/7/infer"}
-    first, second = (split(sent) for sent in recorder.bodies[:2])
-    assert first[0]["inputs"] == [
-        {"name": "A", "datatype": "INT32", "shape": [2, 2], "parameters": {"binary_data_size": 16}},
-        {"name": "B", "datatype": "BYTES", "shape": [2, 1], "parameters": {"binary_data_size": 10}},
-    ]
-    assert first[0]["parameters"] == {"binary_data_output": True}
-    assert first[1] == struct.pack("<4i", 1, 2, 1, 2) + 2 * b"\x01\0\0\0x"
-    assert second[1] == struct.pack("<6i", 3, 4, 5, 3, 4, 5) + 2 * b"\x02\0\0\0yz"
-    assert second[0]["inputs"][0]["shape"] == [2, 3]  # type: ignore[index]
-    assert split(recorder.bodies[2]) == first
-
-
-def test_json_directories_and_strings(recorder: Recorder, tmp_path: Path) -> None:
-    (tmp_path / "A").write_bytes(struct.pack("<2i", 8, 9))
-    (tmp_path / "B").write_bytes(b"\x01\0\0\0q")
-    measured(*at(recorder), "--input-data", str(tmp_path), "--input-tensor-format", "json", "--output-tensor-format", "json")
-    told, raw = split(recorder.bodies[0])
-    assert raw == b"" and told["inputs"] == [
-        {"name": "A", "datatype": "INT32", "shape": [1, 2], "data": [8, 9]}, {"name": "B", "datatype": "BYTES", "shape": [1, 1], "data": ["q"]},
-    ]
-    recorder.bodies.clear()
-    measured(*at(recorder), "--input-data", "zero", "--string-data", "abc", "--shape", "A:1")
-    assert split(recorder.bodies[0])[1] == struct.pack("<i", 0) + b"\x03\0\0\0abc"
-
-
-def test_sequences_are_whole_and_each_has_a_number_of_its_own(recorder: Recorder) -> None:
-    """Also at the end of a level, where the last request of each that is under way is sent though nobody counts it."""
-    recorder.config = {"max_batch_size": 4, "sequence_batching": {}}
-    asked = ["--sequence-length", "4", "--sequence-length-variation", "50", "--start-sequence-id", "70", "--concurrency-range", "3"]
-    sequences: dict[int, list[tuple[bool, bool]]] = {}
-    lengths: list[int] = []
-
-    def different() -> bool:
-        sequences.clear()
-        for sent in recorder.bodies:
-            told = split(sent)[0]["parameters"]
-            assert isinstance(told, dict)
-            sequences.setdefault(told["sequence_id"], []).append((told["sequence_start"], told["sequence_end"]))
-        lengths[:] = [len(each) for each in sequences.values()][:-3]
-        return len(lengths) > 3 and len(set(lengths)) > 1
-
-    measured_until(different, recorder, *asked)
-    assert sorted(sequences) == list(range(70, 70 + len(sequences))) and different()
-    assert set(lengths) <= {2, 3, 4, 5, 6}
-    for number_, each in sequences.items():
-        assert [start for start, _ in each] == [True] + [False] * (len(each) - 1), (number_, each)
-        assert [end for _, end in each] == [False] * (len(each) - 1) + [True], (number_, each)
-
-
-def test_each_step_has_a_place_in_shared_memory(recorder: Recorder, tmp_path: Path) -> None:
-    data = tmp_path / "data.json"
-    data.write_text(json.dumps({"data": [{"A": [1, 2], "B": ["x"]}, {"A": [3, 4], "B": ["longer"]}]}))
-    measured_until(lambda: len(recorder.bodies) > 3, recorder, "--input-data", str(data), "--shared-memory", "system")
-    register, *asked, unregister = recorder.bodies
-    told = json.loads(register[2])
-    region = register[0].split("/")[4]
-    assert register[0].endswith("/register") and told == {"key": f"/{region}", "offset": 0, "byte_size": 256}
-    assert unregister[0] == f"/v2/systemsharedmemory/region/{region}/unregister"
-    places = []
-    for sent in asked[:2]:
-        head, raw = split(sent)
-        assert raw == b"" and isinstance(head["inputs"], list)
-        for each in head["inputs"]:
-            assert each["parameters"]["shared_memory_region"] == region
-            places.append((each["parameters"]["shared_memory_offset"], each["parameters"]["shared_memory_byte_size"]))
-    assert places == [(0, 8), (64, 5), (128, 8), (192, 10)]
-
-
-def test_data_that_does_not_fit(recorder: Recorder, tmp_path: Path) -> None:
-    data = tmp_path / "data.json"
-    for text, words in {
-        "{": "no JSON",
-        "{}": 'expected {"data": [{"INPUT": [...]}, ...]}',
-        '{"data": [{"A": [1, 2]}]}': "step 1: the step has no input 'B'",
-        '{"data": [{"A": [1], "B": ["x"]}]}': "step 1: input 'A': expected 2 elements of INT32",
-        '{"data": [{"A": [1, 2], "B": ["x"]}, {"A": [1, 2], "B": ["x"], "TYPO": [1]}]}': "step 2: the model 'm' has no input 'TYPO'",
-        '{"data": [{"A": {"b64": "AA=="}, "B": ["x"]}]}': "step 1: input 'A'",
-        '{"data": [{"A": {"content": [1], "shape": ["a"]}, "B": ["x"]}]}': "input 'A': expected \"shape\" as an array of whole numbers",
-        '{"data": [{"A": {"content": [1], "shape": 1}, "B": ["x"]}]}': "input 'A': expected \"shape\" as an array of whole numbers",
-        '{"data": [[{"A": [1, 2], "B": ["x"]}], {"A": [1, 2], "B": ["x"]}]}': "a list of such steps for each sequence",
-        '{"data": [[]]}': "a list of such steps for each sequence",
-    }.items():
-        data.write_text(text)
-        status, out, err = bench(*at(recorder), "--input-data", str(data))
-        assert status == 1 and words in err, (text, out, err)
-    (tmp_path / "A").write_bytes(b"123")
-    status, _, err = bench(*at(recorder), "--input-data", str(tmp_path))
-    assert status == 1 and "'A' takes 2 elements of INT32" in err, err
-
-
-def test_half_floats_are_numbers_in_json(recorder: Recorder, tmp_path: Path) -> None:
-    recorder.inputs = [{"name": name, "datatype": name, "shape": [2]} for name in ("FP16", "BF16")]
-    recorder.config = {"max_batch_size": 0}
-    data = tmp_path / "data.json"
-    data.write_text(json.dumps({"data": [{"FP16": [1.5, -2], "BF16": [0.25, 3]}]}))
-    measured(*at(recorder), "--input-data", str(data))
-    assert split(recorder.bodies[0])[1] == struct.pack("<2e2H", 1.5, -2, 0x3E80, 0x4040)
-    recorder.bodies.clear()
-    measured(*at(recorder), "--input-data", str(data), "--input-tensor-format", "json")
-    told, _ = split(recorder.bodies[0])
-    assert [each["data"] for each in told["inputs"]] == [[1.5, -2.0], [0.25, 3.0]]  # type: ignore[attr-defined]
+    with recording() as made:
+        yield made
 
 
 def test_an_error_leaves_what_was_measured(recorder: Recorder, tmp_path: Path) -> None:
@@ -485,18 +252,6 @@ def test_an_answer_that_nobody_asked_for(recorder: Recorder) -> None:
         if "HTTP status 408" not in err and "no answer" not in out:
             break
     assert not err and number(out, "Avg latency") >= 100_000, (status, out, err)
-
-
-def test_dimensions_that_are_no_numbers(recorder: Recorder) -> None:
-    """Whole numbers may be strings, as protobuf's JSON has them; others are not taken for something else."""
-    recorder.config = {"max_batch_size": 0}
-    recorder.inputs = [{"name": "A", "datatype": "FP32", "shape": ["4"]}]
-    measured(*at(recorder))
-    assert len(split(recorder.bodies[0])[1]) == 16
-    for shape in ([1e3], ["four"], [None], ["4x"]):
-        recorder.inputs = [{"name": "A", "datatype": "FP32", "shape": shape}]
-        status, out, err = bench(*at(recorder))
-        assert status == 1 and "the server's answer about the model's inputs cannot be read" in err, (shape, out, err)
 
 
 @pytest.mark.parametrize("protocol", ["http", "grpc"])
@@ -619,67 +374,6 @@ def test_a_server_that_gives_no_more_statistics(recorder: Recorder) -> None:
     assert status == 1 and "concurrency 1: the model's statistics: no answer within 30 seconds" in err, err
 
 
-def test_the_name_of_an_input_leads_to_no_other_file(recorder: Recorder, tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "secret").write_bytes(b"\x01\0\0\0q")
-    for name in ("../secret", ".."):
-        recorder.inputs = [{"name": name, "datatype": "BYTES", "shape": [1]}]
-        recorder.config = {"max_batch_size": 0}
-        status, _, err = bench(*at(recorder), "--input-data", str(tmp_path / "data"))
-        assert status == 1 and f"the input '{name}' has no name that a file of a directory can have: use a JSON file" in err, err
-        recorder.config = {"max_batch_size": 0, "input": [{"name": name, "optional": True}]}
-        measured(*at(recorder), "--input-data", str(tmp_path / "data"))
-    assert not any(b"q" in split(sent)[1] for sent in recorder.bodies)
-
-
-def test_a_file_of_a_directory_is_the_whole_tensor_or_one_of_the_batch(recorder: Recorder, tmp_path: Path) -> None:
-    recorder.config = {"max_batch_size": 4, "input": [{"name": "B", "optional": True}]}
-    one, all_ = struct.pack("<2i", 8, 9), struct.pack("<4i", 1, 2, 3, 4)
-    for given, sent in {one: one + one, all_: all_}.items():
-        (tmp_path / "A").write_bytes(given)
-        recorder.bodies.clear()
-        measured(*at(recorder), "-b", "2", "--input-data", str(tmp_path))
-        assert split(recorder.bodies[0])[1] == sent
-    for text in (b"\x01\0\0\0q", b"\x01\0\0\0r\0\0\0\0"):
-        (tmp_path / "B").write_bytes(text)
-        recorder.bodies.clear()
-        measured(*at(recorder), "-b", "2", "--input-data", str(tmp_path))
-        assert split(recorder.bodies[0])[1] == all_ + (text if b"r" in text else text + text)
-    for name, wrong in {"A": b"x", "B": b"\x02\0\0\0q"}.items():
-        (tmp_path / name).write_bytes(wrong)
-        status, _, err = bench(*at(recorder), "-b", "2", "--input-data", str(tmp_path))
-        assert status == 1 and f"'{tmp_path / name}' has {len(wrong)} bytes, the input '{name}' takes" in err, err
-        (tmp_path / name).write_bytes(one)
-
-
-@pytest.mark.parametrize("length", [None, 5])
-def test_each_sequence_sends_its_list(recorder: Recorder, tmp_path: Path, length: int | None) -> None:
-    recorder.inputs = [{"name": "A", "datatype": "INT32", "shape": [1]}]
-    recorder.config = {"max_batch_size": 0, "sequence_batching": {}}
-    lists = [[11, 12, 13], [21, 22]]
-    data = tmp_path / "data.json"
-    data.write_text(json.dumps({"data": [[{"A": [each]} for each in steps] for steps in lists]}))
-    asked = ["--input-data", str(data), "--input-tensor-format", "json", "--concurrency-range", "3"]
-    asked += ["--sequence-length", str(length), "--sequence-length-variation", "0"] if length else []
-    sequences: dict[int, list[int]] = {}
-
-    def enough() -> bool:
-        sequences.clear()
-        for sent in recorder.bodies:
-            told: dict[str, Any] = split(sent)[0]
-            sequences.setdefault(told["parameters"]["sequence_id"], []).extend(told["inputs"][0]["data"])
-        return len(sequences) > 6
-
-    measured_until(enough, recorder, *asked)
-    under_way = 0  # one of each of the three clients, which need not be the last three by number
-    for number_, sent in sequences.items():
-        steps = lists[(number_ - 1) % 2]
-        whole = [steps[i % len(steps)] for i in range(length or len(steps))]
-        assert sent == whole[: len(sent)], (number_, sequences)
-        under_way += len(sent) < len(whole)
-    assert under_way <= 3, sequences
-
-
 @pytest.fixture
 def hang_up() -> Iterator[None]:
     """Ends programs that are started meanwhile, also where the tests themselves ignore it, as under nohup."""
@@ -762,11 +456,6 @@ def test_reports_are_opened_before_and_both_are_written(recorder: Recorder, tmp_
     assert page.read_text() == "old"
 
 
-def test_a_name_that_no_path_can_hold(recorder: Recorder) -> None:
-    measured(*at(recorder), "-m", "sp ace/?#\u00e9%:@", "-x", "1 2")
-    assert {path for path, _, _ in recorder.bodies} == {"/v2/models/sp%20ace%2F%3F%23%C3%A9%:@/versions/1%202/infer"}
-
-
 @pytest.mark.parametrize("protocol", ["http", "grpc"])
 def test_names_that_a_path_holds_as_they_are(tmp_path: Path, protocol: str) -> None:
     names, made = ("%41", 'q"uote', "[a]{b}|^\\"), Repository(tmp_path / "models")
@@ -795,12 +484,3 @@ def test_too_few_descriptors(recorder: Recorder) -> None:
     assert got.returncode == 1 and "too few file descriptors" in got.stderr and "no server there" not in got.stderr, got.stderr
 
 
-def test_a_shape_of_as_many_dimensions_as_there_may_be(recorder: Recorder) -> None:
-    given = [1] * 31 + [2]
-    measured(*at(recorder), "-b", "3", "--shape", f"A:{','.join(map(str, given))}")
-    assert split(recorder.bodies[-1])[0]["inputs"][0]["shape"] == [3, *given]  # type: ignore[index]
-
-
-def test_a_shape_of_no_input(recorder: Recorder) -> None:
-    status, _, err = bench(*at(recorder), "--shape", "TYPO:32")
-    assert status == 1 and "option --shape: the model 'm' has no input 'TYPO'" in err, err
