@@ -64,6 +64,14 @@ void log_text_tame(char *s)
     }
 }
 
+void log_text_put_tame(struct strbuf *sb, const char *s)
+{
+    size_t from = sb->len;
+    strbuf_puts(sb, s);
+    if (sb->len > from)
+        log_text_tame(sb->data + from);
+}
+
 /* Writes the file's name, which may come from a plug-in. */
 static void put_file(struct strbuf *sb, const char *file)
 {

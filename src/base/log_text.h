@@ -39,5 +39,8 @@ char *log_text_shown(const char *s);
 /* log_text_tame - replace each control character (C0, DEL, C1) of s by blanks, in place. */
 void log_text_tame(char *s);
 
+/* log_text_put_tame - append s, tamed. */
+void log_text_put_tame(struct strbuf *sb, const char *s);
+
 /* log_text_time - "2026-11-21T10:26:55.123456Z". */
 void log_text_time(struct strbuf *sb, const struct timespec *time);

@@ -54,11 +54,9 @@ __attribute__((format(printf, 2, 3))) static void fact(const char *name, const c
 
 static void problem(struct doctor *d, const char *what, const char *mend)
 {
-    char *text = mem_strdup(what); /* names of files are no commands for the terminal */
-    log_text_tame(text);
     d->count++;
-    strbuf_printf(&d->problems, "%s\n    mend: %s\n", text, mend);
-    mem_free(text);
+    log_text_put_tame(&d->problems, what); /* names of files are no commands for the terminal */
+    strbuf_printf(&d->problems, "\n    mend: %s\n", mend);
 }
 
 static void problem_of(struct doctor *d, struct err *e, const char *mend)

@@ -188,14 +188,6 @@ static void put_report_member(struct strbuf *sb, const char *key, const char *va
     mem_free(shown);
 }
 
-static void put_report_text(struct strbuf *sb, const char *text, const char *end)
-{
-    char *tame = mem_strdup(text);
-    log_text_tame(tame);
-    strbuf_printf(sb, "%s%s", tame, end);
-    mem_free(tame);
-}
-
 void check_print(const struct check_report *r, bool json, struct strbuf *sb)
 {
     if (json)
@@ -213,9 +205,12 @@ void check_print(const struct check_report *r, bool json, struct strbuf *sb)
             put_report_member(sb, "mend", p->mend);
             strbuf_putc(sb, '}');
         } else {
-            put_report_text(sb, p->place, ": ");
-            put_report_text(sb, p->what, "\n    mend: ");
-            put_report_text(sb, p->mend, "\n");
+            log_text_put_tame(sb, p->place);
+            strbuf_puts(sb, ": ");
+            log_text_put_tame(sb, p->what);
+            strbuf_puts(sb, "\n    mend: ");
+            log_text_put_tame(sb, p->mend);
+            strbuf_putc(sb, '\n');
         }
     }
     if (json)
