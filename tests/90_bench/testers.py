@@ -1,7 +1,7 @@
 """`nereid bench` beside wrk and h2load: the same requests to the same server with the same number of connections, in turn.
 
-wrk's percentiles are not of what it measured: to each answer that took longer than answers do on average it adds those that would have been
-asked for meanwhile. So wrk is compared in what it counts, and percentiles over HTTP with those of h2load, which asks over HTTP/1.1 too.
+wrk's percentiles are not of what it measured: to each answer that took more than twice as long as they do on average it adds those that would
+have been asked for meanwhile. So with many connections wrk is compared in what it counts, and percentiles with those of h2load, over HTTP/1.1 too.
 """
 
 import csv
@@ -26,12 +26,12 @@ LONE_HTTP, LONE_GRPC = (replace(row, title=row.title.replace("16 connections", "
 TESTERS: list[tuple[str, Row, type[load.Wrk] | type[load.H2load]]] = [
     ("wrk", HTTP, load.Wrk),
     ("h2load --h1", HTTP, load.H2load),
+    ("wrk", LONE_HTTP, load.Wrk),
     ("h2load --h1", LONE_HTTP, load.H2load),
     ("h2load", GRPC, load.H2load),
     ("h2load", LONE_GRPC, load.H2load),
 ]
 SERVERS = [subjects.THREADS, subjects.REFERENCE]
-FIGURES = {load.Wrk: ["rate"], load.H2load: ["rate", "p50_us", "p99_us"]}
 MOST_OTHER = 0.03  # of all processors: a pair of turns that others disturbed more is left out
 NOT_STABLE = 3  # its exit status where they do not agree at all: they count nevertheless
 WINDOWS = 3  # `nereid bench` measures that many, and takes them all where they need not agree
@@ -108,7 +108,7 @@ def rows(found: Found) -> list[list[str]]:
         tester, row, kind = TESTERS[i]
         calm = pairs.calm()
         line = [f"{row.title}, {server}", tester]
-        for figure in FIGURES[kind]:
+        for figure in ["rate"] if kind is load.Wrk and row is HTTP else ["rate", "p50_us", "p99_us"]:
             ours, theirs = ([getattr(run, figure) for run in side] for side in zip(*calm, strict=True))
             ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
             line += [f"{statistics.median(ours):.0f}", f"{statistics.median(theirs):.0f}"]
