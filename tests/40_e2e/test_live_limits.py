@@ -93,7 +93,7 @@ class TritonPythonModel:
 """
 
 
-@pytest.mark.parametrize(("decoupled", "counts"), [(False, (8_000_000,)), (True, (20_000, 2_000_000))], ids=["answer", "stream"])
+@pytest.mark.parametrize(("decoupled", "counts"), [(False, (4_000_000,)), (True, (20_000, 2_000_000))], ids=["answer", "stream"])
 def test_large_outputs_are_cut(browser: Browser, tmp_path: Path, decoupled: bool, counts: tuple[int, ...]) -> None:
     """The page computes for no longer than with small ones, as people notice it."""
     repository = Repository(tmp_path / "models")

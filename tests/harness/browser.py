@@ -138,9 +138,11 @@ class Page:
 
     def tasks_ms(self, script: str) -> list[float]:
         """For how long each task of the page, and what came of it at once (microtasks), computed while an expression settled: without
-        what it waited for a processor."""
+        what it waited for a processor, and what a tool that looks on costs: it would have a copy of each answer, as text."""
+        self.ask("Network.disable")
         with self.browser.trace("toplevel", "blink.user_timing") as events:
             self.value(f"performance.mark('traced'), ({script})")
+        self.ask("Network.enable")
         page = next((each["pid"], each["tid"]) for each in events if each["name"] == "traced")
         names = ("::RunTask", "_PerformMicrotaskCheckpoint")
         tasks = [each for each in events if (each["pid"], each["tid"]) == page and each["name"].endswith(names)]

@@ -145,7 +145,7 @@ export const request = (inputs, outputs, parameters) => {
   };
 };
 
-// The outputs of an answer: {name, datatype, shape, values}, the first `most` values of each.
+// The outputs of an answer: {name, datatype, shape, values}, of each the first values, as many as most(datatype, shape) says.
 export const answer = (buffer, jsonLength, most) => {
   const size = jsonLength ? Number(jsonLength) : buffer.byteLength;
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 0, size)));
@@ -153,7 +153,7 @@ export const answer = (buffer, jsonLength, most) => {
   return (head.outputs || []).map(({ name, datatype, shape, data, parameters }) => {
     const length = parameters && parameters.binary_data_size;
     if (length === undefined) return { name, datatype, shape, values: data || [] };
-    const values = decode(new Uint8Array(buffer, at, length), datatype, most);
+    const values = decode(new Uint8Array(buffer, at, length), datatype, most(datatype, shape));
     at += length;
     return { name, datatype, shape, values };
   });

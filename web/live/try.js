@@ -4,12 +4,13 @@ import { answer, elements, encode, exact, isWhole, lengthAndBytes, literal, numb
 
 const PAD = 224;
 const SHOWN = 10; // classes of an answer
-const MOST = 100000; // values of an output that are read, and classes that are compared
+const MOST = 100000; // classes that are asked for and compared
 const STREAMED = 500; // responses of a stream
-const WRITTEN = 200; // values of an output that are shown
+const WRITTEN = 200; // values of an output that are shown, and read where none are compared
 const LETTERS = 20000; // of a text that is shown
 const READ = 1000000; // letters of a response of a stream
 const DRAWN = 5000000; // values of a picture
+const TURN_MS = 10; // a stream is read for so long, then the browser has its turn
 let count = 0;
 const labelled = (text, control, parent) => {
   control.id = control.id || `field-${++count}`;
@@ -354,12 +355,17 @@ const brief = (values, count) => {
   return cut(shown.map(literal).join(", ")) + more(count, WRITTEN);
 };
 
+// Whether an output is a row of numbers: those of classes, which are compared.
+const compared = (datatype, shape) => {
+  const row = shape[shape.length - 1];
+  return datatype !== "BYTES" && datatype !== "BOOL" && elements(shape) === row && row >= 2 && row <= MOST;
+};
+
 // Shows an answer; returns it in a sentence.
 const show = (outputs, asked, parent) => {
   let sentence = "";
   for (const { name, datatype, shape, values } of outputs) {
-    const { classes: wanted } = asked.find((each) => each.name === name) || {}, row = shape[shape.length - 1], count = elements(shape);
-    const numbered = datatype !== "BYTES" && datatype !== "BOOL" && count === row && row >= 2 && row <= MOST;
+    const { classes: wanted } = asked.find((each) => each.name === name) || {}, numbered = compared(datatype, shape);
     const counted = wanted ? `the best ${Math.min(SHOWN, wanted)} of ${wanted} classes` : `${datatype} [${shape.join(", ")}]`;
     element("h3", `${name} · ${counted}`, parent);
     const all = wanted ? values.slice(0, wanted).map(told) : numbered ? values.map((value, at) => ({ name: `${at}`, value: Number(value) })) : [];
@@ -368,7 +374,7 @@ const show = (outputs, asked, parent) => {
     if (!wanted || !classes) {
       const box = classes ? element("details", null, parent) : parent;
       if (classes) element("summary", "Values", box);
-      element("pre", brief(values, count), box);
+      element("pre", brief(values, elements(shape)), box);
     }
     if (!sentence && classes) sentence = `${name}: ${classes[0].name}, ${(100 * classes[0].share).toFixed(1)} percent`;
   }
@@ -397,9 +403,13 @@ const timeline = (before, after, took, parent) => {
 // The events of a stream, each as the response that it holds, or as its length if it is too long to be read.
 async function* events(reply) {
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
-  for (let text = "", dropped = 0; ; ) {
+  for (let text = "", dropped = 0, begun = performance.now(); ; ) {
     const { done, value } = await reader.read();
     if (done) return;
+    if (performance.now() - begun > TURN_MS) {
+      await new Promise((turn) => setTimeout(turn));
+      begun = performance.now();
+    }
     const parts = (text + value).split("\n\n");
     text = parts.pop();
     for (const part of parts) {
@@ -500,7 +510,7 @@ export const makeForm = (parent, { path, metadata, config, ask, say, left }) => 
     const parameters = sequence ? { sequence_id: Number(sequence.id.value), sequence_start: sequence.start.checked, sequence_end: sequence.end.checked } : null;
     const message = request(inputs, asked, parameters), before = await statistics(), begun = performance.now();
     const reply = await ask(`${path}/infer`, { method: "POST", ...message, signal: stopping.signal }), buffer = await reply.arrayBuffer(), took = (performance.now() - begun) * 1000;
-    const outputs = answer(buffer, reply.headers.get("Inference-Header-Content-Length"), MOST);
+    const outputs = answer(buffer, reply.headers.get("Inference-Header-Content-Length"), (datatype, shape) => compared(datatype, shape) ? MOST : WRITTEN);
     result.replaceChildren();
     const sentence = show(outputs, asked, result), after = before && await statistics();
     if (after) timeline(before, after, took, result);
