@@ -534,13 +534,20 @@ static void a_loop_does_not_wait_for_long(void **state)
     leave();
 }
 
+/* The fourth time is the last. It is the third where the machine left a call of the first batch
+ * waiting for long: the loop cannot tell that from a call that held it. */
+static void assert_not_begun_any_more(void)
+{
+    assert_false(world.version->inline_ok);
+    assert_in_range(world.begun, 3, 4);
+    assert_int_equal(world.executed, BURST - world.begun);
+}
+
 static void who_blocks_again_and_again_is_not_begun_any_more(void **state)
 {
     (void)state;
     run(BLOCKS, one_instance, 1);
-    assert_false(world.version->inline_ok);
-    assert_int_equal(world.begun, 4);
-    assert_int_equal(world.executed, BURST - 4);
+    assert_not_begun_any_more();
     leave();
 }
 
@@ -549,9 +556,7 @@ static void who_holds_the_loop_again_and_again_is_not_begun_any_more(void **stat
     (void)state;
     for (enum manner manner = HOLDS; manner <= HOLDS_LOOK; manner++) {
         run(manner, one_instance, 1);
-        assert_false(world.version->inline_ok);
-        assert_int_equal(world.begun, 4);
-        assert_int_equal(world.executed, BURST - 4);
+        assert_not_begun_any_more();
         leave();
     }
 }
