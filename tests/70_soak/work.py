@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -13,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import tritonclient.grpc as grpcclient
-from harness import ensembles, http2, procfs, rawgrpc, rawhttp, recite, regions, tls
+from harness import ensembles, http2, paths, procfs, rawgrpc, rawhttp, recite, regions, tls
+from harness.digits import load_digits
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 from tritonclient.grpc import service_pb2 as pb
@@ -43,7 +46,7 @@ sequence_batching {
   ]
 }
 """
-LOADED = ["echo", "slow", "apart", "decoupled", "parrot", "sequence", "chain"]
+LOADED = ["echo", "slow", "apart", "decoupled", "parrot", "sequence", "chain", "digits"]
 OPTIONS: dict[str, str | list[str]] = {"allow-client-shm": "true", "http-header-forward-pattern": "^count$", "allow-openai": "true", "log-info": "false"}
 AT_ONCE = 16  # requests
 
@@ -58,7 +61,16 @@ def models(path: Path) -> Repository:
     made.model("sequence", SEQUENCE)
     made.model("chain", ensembles.chain("chain", ["first", "second"]).config())
     recite.model(made, "parrot", ("text_in", "BYTES", (1,)), extra=OPENAI)
+    for name in ("digits", "digits_auto"):
+        shutil.copytree(paths.need(paths.SAMPLE_MODELS / name), made.path / name)
     return made
+
+
+def read_digits(images: np.ndarray) -> np.ndarray:
+    """What the network itself says: logits [images, 10]."""
+    session = onnxruntime.InferenceSession(str(paths.SAMPLE_MODELS / "digits" / "1" / "model.onnx"), providers=["CPUExecutionProvider"])
+    (logits,) = session.run(["logits"], {"image": images})
+    return logits
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -120,9 +132,11 @@ class Work:
         self.kept = doors.http()
         self.kept_http2 = doors.http2()
         self.kept_grpc = doors.grpc()
+        self.images = load_digits().data
+        self.logits = read_digits(self.images)
         self.kinds: list[Callable[[], object]] = [
-            self.http, self.http2, self.grpc, self.stream, self.events, self.shared_memory, self.openai, self.sequence, self.ensemble,
-            self.reload, self.come_and_go, self.slow_store, self.crash, self.cancel, self.vanish, self.mistakes, self.looks,
+            self.http, self.http2, self.grpc, self.network, self.stream, self.events, self.shared_memory, self.openai, self.sequence,
+            self.ensemble, self.reload, self.come_and_go, self.network_comes_and_goes, self.slow_store, self.crash, self.cancel, self.vanish, self.mistakes, self.looks,
         ] + ([self.renew] if certificates else [])  # fmt: skip
 
     def round(self) -> dict[str, float]:
@@ -181,15 +195,28 @@ class Work:
             del self.kept_http2.calls[stream]
         self.kept_http2.frames.clear()
 
-    def _ask_over_grpc(self, model: str, number: float) -> Any:
+    def _ask_over_grpc(self, model: str, name: str, tensor: np.ndarray) -> Any:
         call = self.kept_grpc.channel.unary_unary(f"/{rawgrpc.SERVICE}/ModelInfer")
-        raw = np.array([number, self.rounds], np.float32).tobytes()
-        return call.future(rawgrpc.infer_request(model, [("INPUT0", "FP32", [2], raw)]).SerializeToString(), timeout=60)
+        inputs = [(name, "FP32", list(tensor.shape), tensor.astype(np.float32).tobytes())]
+        return call.future(rawgrpc.infer_request(model, inputs).SerializeToString(), timeout=60)
+
+    def _ask_for_echo(self, model: str, number: float) -> Any:
+        return self._ask_over_grpc(model, "INPUT0", np.array([number, self.rounds]))
 
     def grpc(self) -> None:
-        for number, asked in enumerate([self._ask_over_grpc("echo", number) for number in range(AT_ONCE)]):
+        for number, asked in enumerate([self._ask_for_echo("echo", number) for number in range(AT_ONCE)]):
             raw = pb.ModelInferResponse.FromString(asked.result()).raw_output_contents[0]
             assert np.frombuffer(raw, np.float32).tolist() == [number, self.rounds]
+
+    def _reads_digits(self, model: str) -> None:
+        """Other images in each round, batched as they come."""
+        numbers = [(AT_ONCE * self.rounds + at) % len(self.images) for at in range(AT_ONCE)]
+        asked = [self._ask_over_grpc(model, "image", self.images[None, number]) for number in numbers]
+        raw = b"".join(pb.ModelInferResponse.FromString(each.result()).raw_output_contents[0] for each in asked)
+        np.testing.assert_allclose(np.frombuffer(raw, np.float32).reshape(-1, 10), self.logits[numbers], rtol=1e-5, atol=1e-5)
+
+    def network(self) -> None:
+        self._reads_digits("digits")
 
     def stream(self) -> None:
         got: list[object] = []
@@ -252,6 +279,11 @@ class Work:
         self._echoes("guest")
         self._done("/v2/repository/models/guest/unload")
 
+    def network_comes_and_goes(self) -> None:
+        self._done("/v2/repository/models/digits_auto/load")
+        self._reads_digits("digits_auto")
+        self._done("/v2/repository/models/digits_auto/unload")
+
     def slow_store(self) -> None:
         self.store.files |= shelf.identity("far", extra=self._of_round) | {"far/1/weights.bin": shelf.content(str(self.rounds), 4000)}
         self._done("/v2/repository/models/far/load")
@@ -276,7 +308,7 @@ class Work:
 
     def cancel(self) -> None:
         """Calls that are taken back while they wait or run; an endless answer whose reader is gone."""
-        for asked in [self._ask_over_grpc("slow", number) for number in range(8)]:
+        for asked in [self._ask_for_echo("slow", number) for number in range(8)]:
             asked.cancel()
         mark = self.folder / "cancelled"
         body = json.dumps({"text_in": "for ever", "mark": str(mark), "slow": True}).encode()
