@@ -348,6 +348,7 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
     }
     if (!(flags & RESPONSE_FINAL) && request_overruns(r->request)) {
         response_free(r);
+        loop_give_way();
         return true;
     }
     /* If more responses will follow, keep the request alive until this one was passed on. */

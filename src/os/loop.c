@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -196,6 +197,12 @@ void loop_wait_for_room(struct loop *l)
 {
     if (!current)
         backlog_wait_for_room(&l->backlog);
+}
+
+void loop_give_way(void)
+{
+    if (!current)
+        sched_yield();
 }
 
 static void stop_noted(struct mail *m)

@@ -110,10 +110,13 @@ void loop_task_cancel(struct loop_task *t);
  * delivered in their order when phase SPARE has its turn, so that others do not wait for all of
  * them. Their order with those of loop_post is not kept.
  * loop_wait_for_room - if many of the latter wait, wait until few do, some milliseconds at most
- * (os/backlog.h). Returns at once on a loop's thread. */
+ * (os/backlog.h). Returns at once on a loop's thread.
+ * loop_give_way - threads that are ready for the processor go before the calling one, loops above
+ * all: it works for nobody. Returns at once on a loop's thread. */
 void loop_post(struct loop *l, struct mail *first, struct mail *last);
 void loop_post_many(struct loop *l, struct mail *first, struct mail *last);
 void loop_wait_for_room(struct loop *l);
+void loop_give_way(void);
 
 /* loop_now - the time at which this turn began; cheap. */
 time_ns loop_now(const struct loop *l);

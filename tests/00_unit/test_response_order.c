@@ -9,11 +9,20 @@
 #include "support/test_version.h"
 #include "support/unit.h"
 
+#include <sched.h>
 #include <string.h>
 
 static struct request_target target;
 static char order[16]; /* p for a response that is not final, f for the final one */
 static struct loop *house;
+static unsigned given_way;
+
+/* In place of the C library's. */
+int sched_yield(void)
+{
+    given_way++;
+    return 0;
+}
 
 static void unpin(struct request_target *t)
 {
@@ -144,19 +153,48 @@ static void by_the_loop(void **state)
     house = NULL;
 }
 
-/* What a model goes on to send after its client was given up does not get to the loop. */
+/* What a model goes on to send after its client was given up does not get to the loop, and loops
+ * that have something to do go first. */
 static void to_nobody(void **state)
 {
     (void)state;
     house = NULL;
+    given_way = 0;
     struct request *r = ask();
     request_bound(r);
     assert_true(response_send(response_new(r), 0, NULL));
+    assert_int_equal(given_way, 0);
     request_cancel(r);
     for (int i = 0; i < 3; i++)
         assert_true(response_send(response_new(r), 0, NULL));
     send_final(r);
     assert_string_equal(order, "pf");
+    assert_int_equal(given_way, 3);
+}
+
+static void send_to_nobody(struct mail *m)
+{
+    (void)m;
+    request_cancel(ending);
+    assert_true(response_send(response_new(ending), 0, NULL));
+    send_final(ending);
+}
+
+/* A loop that executes a model itself does not give way to itself. */
+static void to_nobody_on_the_loop(void **state)
+{
+    (void)state;
+    struct mail first = {.deliver = send_to_nobody};
+    assert_null(loop_new(&house));
+    given_way = 0;
+    ending = ask();
+    request_bound(ending);
+    loop_post(house, &first, &first);
+    loop_run(house);
+    assert_string_equal(order, "f");
+    assert_int_equal(given_way, 0);
+    loop_free(house);
+    house = NULL;
 }
 
 /* A step of an ensemble that answers several times is not kept back: its instance goes on
@@ -247,6 +285,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(faster_than_the_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(by_the_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(to_nobody, make_target, drop_target),
+        cmocka_unit_test_setup_teardown(to_nobody_on_the_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(of_a_step, make_target, drop_target),
         cmocka_unit_test_setup_teardown(of_a_long_run, make_target, drop_target),
     };
