@@ -2,11 +2,8 @@
 the pages of all others do not reach, since browsers send simple requests unasked."""
 
 import base64
-import functools
-import http.server
 import json
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +12,7 @@ from harness import http2, ports, rawhttp
 from harness.browser import Browser
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
+from harness.site import site
 
 GOOD, OTHER, BAD = "https://app.example", "http://localhost:3000", "https://evil.example"
 LONGEST = "https://" + "a" * 272
@@ -254,38 +252,27 @@ def test_a_refused_body_is_not_awaited(keyless: Nereid) -> None:
     assert (answer.status, answer.header("Connection")) == (403, "close")
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.mark.once
 def test_a_page_that_somebody_visits(browser: Browser, keyless: Nereid, tmp_path: Path) -> None:
     """What a browser sends of itself, from another host, another port and a form; and that the page which the server shows is none of these."""
     load = load_of(tmp_path / "mark")
     to = f"http://localhost:{keyless.http_port}/v2/repository/models/"
     script = f"for (const path of ['echo/unload', 'evil/load']) await fetch({json.dumps(to)} + path, {{method: 'POST', mode: 'no-cors', body: {json.dumps(load)}}});"
-    site = tmp_path / "site"
-    site.mkdir()
-    (site / "fetch.html").write_text(f"<!doctype html><script type=module>{script} window.sent = true;</script>")
+    folder = tmp_path / "site"
+    folder.mkdir()
+    (folder / "fetch.html").write_text(f"<!doctype html><script type=module>{script} window.sent = true;</script>")
     form = f"<form method=post enctype=text/plain target=answer action='{to}evil/load'><input name='{{\"a\":\"' value='\",{load[1:]}'></form><iframe name=answer></iframe>"
     submit = "document.querySelector('iframe').onload = () => { window.answered = true; }; document.querySelector('form').submit();"
-    (site / "form.html").write_text(f"<!doctype html>{form}<script>onload = () => {{ {submit} }};</script>")
-    with http.server.ThreadingHTTPServer((HOST, 0), functools.partial(_Quiet, directory=str(site))) as pages:
-        thread = threading.Thread(target=pages.serve_forever)
-        thread.start()
-        try:
-            for host in (HOST, "localhost"):
-                with browser.page(f"http://{host}:{pages.server_port}/fetch.html") as page:
-                    page.until("window.sent")
-                    page.complaints.clear()
-                with browser.page(f"http://{host}:{pages.server_port}/form.html") as page:
-                    page.until("window.answered")
-                    assert f"{to}evil/load" in page.requests
-                    page.complaints.clear()
-        finally:
-            pages.shutdown()
-            thread.join()
+    (folder / "form.html").write_text(f"<!doctype html>{form}<script>onload = () => {{ {submit} }};</script>")
+    with site(HOST, folder) as port:
+        for host in (HOST, "localhost"):
+            with browser.page(f"http://{host}:{port}/fetch.html") as page:
+                page.until("window.sent")
+                page.complaints.clear()
+            with browser.page(f"http://{host}:{port}/form.html") as page:
+                page.until("window.answered")
+                assert f"{to}evil/load" in page.requests
+                page.complaints.clear()
     index = rawhttp.request(HOST, keyless.http_port, "POST", "/v2/repository/index").json()
     assert [(each["name"], each["state"]) for each in index] == [("echo", "READY")]
     assert not (tmp_path / "mark").exists()

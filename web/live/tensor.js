@@ -145,8 +145,8 @@ export const request = (inputs, outputs, parameters) => {
   };
 };
 
-// The outputs of an answer: {name, datatype, shape, values}, of each the first values, as many as most(datatype, shape) says.
-export const answer = (buffer, jsonLength, most) => {
+// The outputs of an answer: {name, datatype, shape, values}, of each the first values, as many as most(datatype, shape) says, else all.
+export const answer = (buffer, jsonLength, most = () => Infinity) => {
   const size = jsonLength ? Number(jsonLength) : buffer.byteLength;
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 0, size)));
   let at = size;
