@@ -31,7 +31,17 @@ static const char usage[] =
     "                                 --model-repository\n"
     "  --backend-directory=DIRECTORY  where backends lie on this machine\n"
     "\n"
-    "Exit status: 0 nothing is refused, 1 something is, 2 wrong command line.\n";
+    "Exit status: 0 nothing is refused or unknown, 1 something is, 2 wrong command line.\n";
+
+enum fate {
+    FATE_TAKEN,
+    FATE_IGNORED,
+    FATE_REFUSED,
+    FATE_UNKNOWN,
+    FATES,
+};
+
+static const char *const fates[FATES] = {"taken", "ignored", "refused", "unknown"};
 
 struct migrate {
     const char **repositories; /* --repository */
@@ -40,8 +50,7 @@ struct migrate {
     const char *file;     /* that is being read; NULL = none */
     size_t line;          /* where the words in it begin; 0 = unknown */
     unsigned found;       /* number of command lines */
-    unsigned taken, ignored, refused;
-    unsigned models, bad_models;
+    unsigned options[FATES], models[FATES];
 };
 
 /* Prints a line and empties it. Its words may be those of files, and are no commands for the
@@ -54,11 +63,11 @@ static void migrate_print(struct strbuf *line)
     mem_free(text);
 }
 
-static void migrate_tell(const char *fate, const char *what, const char *value, const char *why)
+static void migrate_tell(enum fate fate, const char *what, const char *value, const char *why)
 {
     struct strbuf line = STRBUF_INIT;
-    strbuf_printf(&line, "  %-8s %s%s%s%s%s", fate, what, value ? "=" : "", value ? value : "",
-                  why ? ": " : "", why ? why : "");
+    strbuf_printf(&line, "  %-8s %s%s%s%s%s", fates[fate], what, value ? "=" : "",
+                  value ? value : "", why ? ": " : "", why ? why : "");
     migrate_print(&line);
 }
 
@@ -66,10 +75,9 @@ static void tell_option(void *arg, enum options_fate fate, const char *name, con
                         const char *why)
 {
     struct migrate *m = arg;
-    static const char *const names[] = {"taken", "ignored", "refused"};
-    unsigned *const counts[] = {&m->taken, &m->ignored, &m->refused};
-    ++*counts[fate];
-    migrate_tell(names[fate], name, value, why);
+    static const enum fate of[] = {FATE_TAKEN, FATE_IGNORED, FATE_REFUSED};
+    m->options[of[fate]]++;
+    migrate_tell(of[fate], name, value, why);
 }
 
 /* Tells of each model of one repository; `report` has its problems, in the order of the models. */
@@ -82,7 +90,7 @@ static void tell_models(struct migrate *m, const char *path, const struct check_
         const struct check_problem *p = &report->problems[i];
         struct strbuf why = STRBUF_INIT;
         strbuf_printf(&why, "%s; mend: %s", p->what, p->mend);
-        migrate_tell("refused", *p->model ? p->model : path, NULL, strbuf_str(&why));
+        migrate_tell(FATE_REFUSED, *p->model ? p->model : path, NULL, strbuf_str(&why));
         strbuf_fini(&why);
     }
     for (size_t i = 0; !e && i < names.count; i++) {
@@ -90,11 +98,11 @@ static void tell_models(struct migrate *m, const char *path, const struct check_
         for (size_t k = 0; k < report->count && !bad; k++)
             bad = strcmp(report->problems[k].model, names.names[i]) == 0;
         if (!bad)
-            migrate_tell("taken", names.names[i], NULL, NULL);
+            migrate_tell(FATE_TAKEN, names.names[i], NULL, NULL);
         told += bad;
     }
-    m->models += (unsigned)(e ? 0 : names.count - told);
-    m->bad_models += (unsigned)(told ? told : report->count);
+    m->models[FATE_TAKEN] += (unsigned)(e ? 0 : names.count - told);
+    m->models[FATE_REFUSED] += (unsigned)(told ? told : report->count);
     err_free(e);
     local_names_fini(&names);
 }
@@ -105,9 +113,9 @@ static void look_at_repository(struct migrate *m, const char *path, const struct
     strbuf_printf(&line, "models of %s", path);
     migrate_print(&line);
     if (cloud_is(path) || !file_is_dir(path)) {
-        m->bad_models++;
+        m->models[FATE_UNKNOWN]++;
         migrate_tell(
-            "unknown", path, NULL,
+            FATE_UNKNOWN, path, NULL,
             "is not on this machine: name a copy with --repository=DIRECTORY, so that its models "
             "are looked at");
         return;
@@ -255,9 +263,12 @@ int migrate_command(int argc, char **argv)
         e = err_new(STATUS_INVALID_ARG, "no command line is given: name a file, or give it behind "
                                         "--, see nereid migrate --help");
     if (!err_tell("nereid migrate", e)) {
-        printf("options: %u taken, %u ignored, %u refused; models: %u taken, %u refused\n", m.taken,
-               m.ignored, m.refused, m.models, m.bad_models);
-        status = m.refused || m.bad_models ? 1 : 0;
+        const unsigned *o = m.options, *n = m.models;
+        printf("options: %u taken, %u ignored, %u refused; models: %u taken, %u "
+               "refused, %u unknown\n",
+               o[FATE_TAKEN], o[FATE_IGNORED], o[FATE_REFUSED], n[FATE_TAKEN], n[FATE_REFUSED],
+               n[FATE_UNKNOWN]);
+        status = o[FATE_REFUSED] || n[FATE_REFUSED] || n[FATE_UNKNOWN];
     }
     mem_free(m.repositories);
     return status;

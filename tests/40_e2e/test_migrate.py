@@ -87,7 +87,7 @@ def test_a_command_line(models: Path) -> None:
     assert lines[:3] == [("taken", line[1], ""), ("taken", "--http-port=9000", ""), ("taken", line[4], "")]
     assert lines[3][:2] == ("ignored", line[5]) and "does nothing here" in lines[3][2]
     assert lines[4:] == [ONE]
-    assert (status, out.splitlines()[-1]) == (0, "options: 3 taken, 1 ignored, 0 refused; models: 1 taken, 0 refused")
+    assert (status, out.splitlines()[-1]) == (0, "options: 3 taken, 1 ignored, 0 refused; models: 1 taken, 0 refused, 0 unknown")
 
 
 def test_names_are_no_commands_for_the_terminal(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_what_is_refused_is_named_with_its_reason(models: Path) -> None:
     assert why["one"] == ("taken", "")
     assert why["plan"][0] == "refused" and "tensorrt" in why["plan"][1] and "mend: " in why["plan"][1]
     assert why["typo"][0] == "refused" and "no_such_field" in why["typo"][1]
-    assert (status, out.splitlines()[-1]) == (1, "options: 2 taken, 0 ignored, 4 refused; models: 1 taken, 2 refused")
+    assert (status, out.splitlines()[-1]) == (1, "options: 2 taken, 0 ignored, 4 refused; models: 1 taken, 2 refused, 0 unknown")
 
 
 def test_options_that_only_fail_together(models: Path) -> None:
@@ -134,6 +134,7 @@ def test_a_repository_that_is_not_here() -> None:
     for path in ("/no/such/folder", "s3://bucket/models"):
         status, out, _ = migrate("--", "tritonserver", f"--model-repository={path}")
         assert status == 1 and told(out)[1][0] == "unknown" and "--repository=DIRECTORY" in told(out)[1][2]
+        assert out.splitlines()[-1].endswith("models: 0 taken, 0 refused, 1 unknown")
 
 
 def test_a_file_of_compose(models: Path, tmp_path: Path) -> None:
