@@ -25,6 +25,7 @@ static const char usage[] =
     "\n"
     "Says line by line what would become of a tritonserver here: which of its options are taken,\n"
     "ignored or refused, and which of its models. Nothing is served and nothing is changed.\n"
+    "What a variable holds is unknown here.\n"
     "FILE: a Compose or Kubernetes file (.yaml, .yml, .json) or a script that starts it.\n"
     "\n"
     "  --repository=DIRECTORY         where its models lie on this machine, in place of its\n"
@@ -50,6 +51,8 @@ struct migrate {
     const char *file;     /* that is being read; NULL = none */
     size_t line;          /* where the words in it begin; 0 = unknown */
     unsigned found;       /* number of command lines */
+    bool varies;          /* a value of this one is unknown */
+    bool varies_more;     /* and in what place options may stand */
     unsigned options[FATES], models[FATES];
 };
 
@@ -75,9 +78,27 @@ static void tell_option(void *arg, enum options_fate fate, const char *name, con
                         const char *why)
 {
     struct migrate *m = arg;
-    static const enum fate of[] = {FATE_TAKEN, FATE_IGNORED, FATE_REFUSED};
-    m->options[of[fate]]++;
-    migrate_tell(of[fate], name, value, why);
+    static const enum fate of[] = {FATE_TAKEN, FATE_IGNORED, FATE_REFUSED, FATE_REFUSED};
+    enum fate became = of[fate];
+    char *option = mem_strndup(name, strcspn(name, "="));
+    bool more = fate == OPTIONS_REFUSED && migrate_words_varies(option);
+    mem_free(option);
+    if (more || (fate == OPTIONS_VALUE_REFUSED && migrate_words_varies(value ? value : name))) {
+        became = FATE_UNKNOWN;
+        why = "what the variable or the command in it stands for is not known here";
+    }
+    m->varies_more = m->varies_more || more;
+    m->varies = m->varies || became == FATE_UNKNOWN;
+    m->options[became]++;
+    migrate_tell(became, name, value, why);
+}
+
+/* Tells what is refused of all options together, if it is for certain. */
+static void tell_together(struct migrate *m, bool certain, const char *what, const char *why)
+{
+    enum fate fate = certain ? FATE_REFUSED : FATE_UNKNOWN;
+    m->options[fate]++;
+    migrate_tell(fate, what, NULL, why);
 }
 
 /* Tells of each model of one repository; `report` has its problems, in the order of the models. */
@@ -138,11 +159,11 @@ static void look_at_options(struct migrate *m, const struct options *o)
 {
     struct err *e = fronts_check(o);
     if (e)
-        tell_option(m, OPTIONS_REFUSED, "all together", NULL, err_message(e));
+        tell_together(m, !m->varies, "all together", err_message(e));
     err_free(e);
     if (o->load_model_count && o->control_mode != OPTIONS_CONTROL_EXPLICIT)
-        tell_option(m, OPTIONS_REFUSED, "all together", NULL,
-                    "option --load-model needs --model-control-mode=explicit as well");
+        tell_together(m, !m->varies, "all together",
+                      "option --load-model needs --model-control-mode=explicit as well");
 }
 
 static void tell_place(const struct migrate *m)
@@ -164,6 +185,7 @@ static void look_at_server(void *arg, char *const *argv, size_t argc)
     options_defaults(o);
     const char *backends = m->backends ? m->backends : o->backend_directory;
     m->found++;
+    m->varies = m->varies_more = false;
     tell_place(m);
     options_try((int)argc, argv, o, tell_option, m);
     look_at_options(m, o);
@@ -172,7 +194,7 @@ static void look_at_server(void *arg, char *const *argv, size_t argc)
     const char *const *paths = m->repository_count ? m->repositories : o->repositories;
     size_t count = m->repository_count ? m->repository_count : o->repository_count;
     if (!count)
-        tell_option(m, OPTIONS_REFUSED, "--model-repository", NULL, "is not given");
+        tell_together(m, !m->varies_more, "--model-repository", "is not given");
     for (size_t i = 0; i < count; i++)
         look_at_repository(m, paths[i], o);
     options_fini(o);
@@ -187,8 +209,7 @@ static void look_at_words(void *arg, const struct migrate_words *words, size_t l
         return;
     m->found++;
     tell_place(m);
-    tell_option(m, OPTIONS_REFUSED, "the rest", NULL,
-                "more than 4096 words, which are not looked at");
+    tell_together(m, false, "the rest", "more than 4096 words, which are not looked at");
 }
 
 static bool is_yaml(const char *path)
@@ -264,11 +285,11 @@ int migrate_command(int argc, char **argv)
                                         "--, see nereid migrate --help");
     if (!err_tell("nereid migrate", e)) {
         const unsigned *o = m.options, *n = m.models;
-        printf("options: %u taken, %u ignored, %u refused; models: %u taken, %u "
+        printf("options: %u taken, %u ignored, %u refused, %u unknown; models: %u taken, %u "
                "refused, %u unknown\n",
-               o[FATE_TAKEN], o[FATE_IGNORED], o[FATE_REFUSED], n[FATE_TAKEN], n[FATE_REFUSED],
-               n[FATE_UNKNOWN]);
-        status = o[FATE_REFUSED] || n[FATE_REFUSED] || n[FATE_UNKNOWN];
+               o[FATE_TAKEN], o[FATE_IGNORED], o[FATE_REFUSED], o[FATE_UNKNOWN], n[FATE_TAKEN],
+               n[FATE_REFUSED], n[FATE_UNKNOWN]);
+        status = o[FATE_REFUSED] || o[FATE_UNKNOWN] || n[FATE_REFUSED] || n[FATE_UNKNOWN];
     }
     mem_free(m.repositories);
     return status;

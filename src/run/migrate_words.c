@@ -44,11 +44,12 @@ static bool ends_word(char c)
 }
 
 /* Reads one word, which begins at `at`; returns where it ends. Parentheses in it are of $(...),
- * <(...) or an array, so nothing ends it before they are closed. */
+ * <(...) or an array, so nothing ends it before they, or backquotes, are closed. */
 static const char *read_word(struct strbuf *word, const char *at, const char *end)
 {
     size_t open = 0;
-    for (; at < end && (open || !ends_word(*at)); at++) {
+    bool back = false;
+    for (; at < end && (open || back || !ends_word(*at)); at++) {
         if (*at == '\'' || *at == '"') {
             at = read_quoted(word, at + 1, end, *at);
             if (at == end)
@@ -61,6 +62,7 @@ static const char *read_word(struct strbuf *word, const char *at, const char *en
         } else {
             open += *at == '(';
             open -= *at == ')';
+            back ^= *at == '`';
             strbuf_putc(word, *at);
         }
     }
@@ -156,21 +158,22 @@ static bool is_script(const char *word)
     return *word != '-' && strpbrk(word, " \t\n") && strstr(word, PROGRAM);
 }
 
-/* Looks at a word that is a script. If parentheses hold it together, as in A=$(...), the last one
- * before the program's name is where it begins. Returns false if words were cut. */
-static bool look_into(const char *word, migrate_words_fn found, void *arg)
+/* Looks at a word that is a script. If parentheses or backquotes hold it together, as in A=$(...),
+ * the last one before the program's name is where it begins. Returns false if words were cut. */
+static bool look_into(const char *word, size_t len, migrate_words_fn found, void *arg)
 {
     struct migrate_words inner = {0};
-    migrate_words_split(&inner, word, strlen(word));
+    migrate_words_split(&inner, word, len);
     bool same = inner.count == 1 && strcmp(*inner.words, word) == 0;
     const char *script = strstr(word, PROGRAM);
-    while (script > word && script[-1] != '(')
+    while (script > word && script[-1] != '(' && script[-1] != '`')
         script--;
     bool whole = true;
     if (!same)
         whole = migrate_words_servers(&inner, found, arg);
     else if (script > word)
-        whole = look_into(script, found, arg);
+        whole = look_into(script, script[-1] == '`' ? strcspn(script, "`") : strlen(script), found,
+                          arg);
     migrate_words_fini(&inner);
     return whole;
 }
@@ -189,10 +192,20 @@ bool migrate_words_servers(const struct migrate_words *w, migrate_words_fn found
                 i++;
             found(arg, w->words + first, i + 1 - first);
         } else if (is_script(word)) {
-            whole &= look_into(word, found, arg);
+            whole &= look_into(word, strlen(word), found, arg);
         }
     }
     return whole;
+}
+
+bool migrate_words_varies(const char *word)
+{
+    static const char after[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "_{(@*#?!-$";
+    for (const char *at = word; (at = strpbrk(at, "$`")); at++)
+        if (*at == '`' || (at[1] && strchr(after, at[1])))
+            return true;
+    return false;
 }
 
 void migrate_words_fini(struct migrate_words *w)

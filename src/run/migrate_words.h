@@ -27,4 +27,8 @@ typedef void (*migrate_words_fn)(void *arg, char *const *argv, size_t argc);
  * returns  false if there were more words than are kept, also in such a script */
 bool migrate_words_servers(const struct migrate_words *w, migrate_words_fn found, void *arg);
 
+/* migrate_words_varies - whether a variable stands in the word, or what a command prints: what it
+ * is where it runs is not known here. */
+bool migrate_words_varies(const char *word);
+
 void migrate_words_fini(struct migrate_words *w);

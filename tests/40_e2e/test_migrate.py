@@ -87,7 +87,7 @@ def test_a_command_line(models: Path) -> None:
     assert lines[:3] == [("taken", line[1], ""), ("taken", "--http-port=9000", ""), ("taken", line[4], "")]
     assert lines[3][:2] == ("ignored", line[5]) and "does nothing here" in lines[3][2]
     assert lines[4:] == [ONE]
-    assert (status, out.splitlines()[-1]) == (0, "options: 3 taken, 1 ignored, 0 refused; models: 1 taken, 0 refused, 0 unknown")
+    assert (status, out.splitlines()[-1]) == (0, "options: 3 taken, 1 ignored, 0 refused, 0 unknown; models: 1 taken, 0 refused, 0 unknown")
 
 
 def test_names_are_no_commands_for_the_terminal(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_what_is_refused_is_named_with_its_reason(models: Path) -> None:
     assert why["one"] == ("taken", "")
     assert why["plan"][0] == "refused" and "tensorrt" in why["plan"][1] and "mend: " in why["plan"][1]
     assert why["typo"][0] == "refused" and "no_such_field" in why["typo"][1]
-    assert (status, out.splitlines()[-1]) == (1, "options: 2 taken, 0 ignored, 4 refused; models: 1 taken, 2 refused, 0 unknown")
+    assert (status, out.splitlines()[-1]) == (1, "options: 2 taken, 0 ignored, 4 refused, 0 unknown; models: 1 taken, 2 refused, 0 unknown")
 
 
 def test_options_that_only_fail_together(models: Path) -> None:
@@ -135,6 +135,47 @@ def test_a_repository_that_is_not_here() -> None:
         status, out, _ = migrate("--", "tritonserver", f"--model-repository={path}")
         assert status == 1 and told(out)[1][0] == "unknown" and "--repository=DIRECTORY" in told(out)[1][2]
         assert out.splitlines()[-1].endswith("models: 0 taken, 0 refused, 1 unknown")
+
+
+OWN = "--model-repository=/m"
+
+
+@pytest.mark.parametrize(
+    ("line", "fates"),
+    [
+        ([OWN, "--http-port=$(PORT)"], {"--http-port=$(PORT)": "unknown"}),
+        ([OWN, "--http-port", "$PORT", "--grpc-port=${GP}", "--metrics-port=${MP:-8002}"], {"--http-port=$PORT": "unknown", "--grpc-port=${GP}": "unknown", "--metrics-port=${MP:-8002}": "unknown"}),
+        ([OWN, "--http-port=`cat port`", "--log-verbose"], {"--http-port=`cat port`": "unknown", "--log-verbose": "refused"}),
+        (["$@"], {"$@": "unknown", "--model-repository": "unknown"}),
+        (["${OPTIONS[@]}", "$(cat options)"], {"${OPTIONS[@]}": "unknown", "$(cat options)": "unknown", "--model-repository": "unknown"}),
+        ([OWN, "--$NAME=1"], {"--$NAME=1": "unknown"}),
+        ([OWN, "--http-port=8001", "--grpc-port=$P"], {"--grpc-port=$P": "unknown", "all together": "unknown"}),
+        ([OWN, "--http-port=8001", "--grpc-port=8001", "--load-model=a", "$MORE"], {"$MORE": "unknown", "all together": "unknown"}),
+        ([OWN, "--log-file=/tmp/$HOSTNAME.log"], {}),
+        # these are refused whatever the variable holds
+        ([OWN, "--htp-port=$PORT"], {"--htp-port=$PORT": "refused"}),
+        (["--http-port=$PORT"], {"--http-port=$PORT": "unknown", "--model-repository": "refused"}),
+        ([OWN, "--http-header-forward-pattern=(a$"], {"all together": "refused"}),
+        ([OWN, "--log-verbose=$"], {"--log-verbose=$": "refused"}),
+    ],
+)  # fmt: skip
+def test_what_a_variable_holds_is_not_known_here(models: Path, tmp_path: Path, line: list[str], fates: dict[str, str]) -> None:
+    """In a value that is looked at, and in the place of options; no option is looked for in vain that may stand in it."""
+    status, out, _ = migrate(*here(models)[1:], "--", "tritonserver", *line)
+    lines = [(fate, what, why) for fate, what, why in told(out) if what != "/m" and fate != "taken"]
+    assert {what: fate for fate, what, _ in lines} == fates, out
+    assert all("is not known here" in why for fate, what, why in lines if fate == "unknown" and what in line), out
+    assert status == 1 and f"{sum(fate == 'unknown' for fate, _, _ in lines)} unknown; " in out, out
+
+
+def test_variables_of_files(models: Path, tmp_path: Path) -> None:
+    compose, script = tmp_path / "compose.yaml", tmp_path / "start.sh"
+    compose.write_text("services: {triton: {command: 'tritonserver --model-repository=/m --http-port=${PORT:-8000} --log-verbose=`cat /run/level`'}}\n")
+    script.write_text('exec tritonserver "$@" --grpc-port=`cat -n port | tail -1`\n')
+    status, out, _ = migrate(*here(models), compose, script)
+    unknown = [what for fate, what, _ in told(out) if fate != "taken"]
+    assert unknown == ["--http-port=${PORT:-8000}", "--log-verbose=`cat /run/level`", "$@", "--grpc-port=`cat -n port | tail -1`"], out
+    assert (status, out.splitlines()[-1]) == (1, "options: 1 taken, 0 ignored, 0 refused, 4 unknown; models: 2 taken, 0 refused, 0 unknown")
 
 
 def test_a_file_of_compose(models: Path, tmp_path: Path) -> None:
@@ -177,6 +218,7 @@ SERVER = "tritonserver --model-repository=models --no-such-option"
         f"TRITON=/opt/tritonserver {SERVER}",
         f"({SERVER})",
         f"ID=$({SERVER})",
+        f"ID=`{SERVER}`",
         f"docker run -d triton:24.10 {SERVER}",
         f"bash -c '{SERVER}'",
         f"ssh far \"bash -c '{SERVER}'\"",
@@ -242,7 +284,7 @@ def test_lists_that_never_end_are_cut(tmp_path: Path, models: Path) -> None:
     file = tmp_path / "long.yaml"
     file.write_text("command: [tritonserver, --model-repository=/m" + ", --log-info=true" * 10000 + "]\n")
     status, out, _ = migrate(*here(models), file)
-    assert status == 1 and ("refused", "the rest", "more than 4096 words, which are not looked at") in told(out) and "options: 4095 taken" in out
+    assert status == 1 and ("unknown", "the rest", "more than 4096 words, which are not looked at") in told(out) and "options: 4095 taken" in out
 
 
 @pytest.mark.parametrize(

@@ -171,11 +171,12 @@ static void try_one(int argc, char *const *argv, int *at, struct options *o, opt
     if (e && !row && strncmp(given, "--", 2) == 0 && !strchr(given, '=') && *at + 1 < argc &&
         argv[*at + 1][0] != '-')
         value = argv[++*at];
+    enum options_fate refused = e ? OPTIONS_REFUSED : OPTIONS_VALUE_REFUSED;
     if (!e)
         e = options_value_set(row, value, o);
     if (!e)
         options_row_warn(row, o);
-    enum options_fate fate = e                                 ? OPTIONS_REFUSED
+    enum options_fate fate = e                                 ? refused
                              : row->kind == OPTIONS_KIND_TUNES ? OPTIONS_IGNORED
                                                                : OPTIONS_TAKEN;
     const char *warning = o->warning_count > warnings ? o->warnings[o->warning_count - 1] : NULL;

@@ -168,6 +168,7 @@ enum options_fate {
     OPTIONS_TAKEN,
     OPTIONS_IGNORED, /* accepted, but without effect */
     OPTIONS_REFUSED,
+    OPTIONS_VALUE_REFUSED, /* there is such an option, and another value may be taken */
 };
 
 /* options_tried_fn - an option was tried.
