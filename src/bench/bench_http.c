@@ -1,5 +1,5 @@
 /* Calls over HTTP/1.1: a connection for each lane, which is opened anew when the server has closed
- * it between two calls. */
+ * it between two calls. It may do so while the next one is on its way: that is sent once more. */
 #include "base/mem.h"
 #include "bench/bench_wire_priv.h"
 #include "os/loop.h"
@@ -19,6 +19,7 @@ struct bench_http {
     size_t written;          /* bytes of it */
     bool complete;           /* its answer is */
     bool stays;              /* the connection does after it */
+    bool used;               /* a call was answered over the connection */
 };
 
 static struct bench_http *http_of(llhttp_t *p)
@@ -69,7 +70,7 @@ static struct err *http_open(struct bench_http *h)
     if (e)
         return e;
     llhttp_reset(&h->parser);
-    h->complete = false;
+    h->complete = h->used = false;
     e = loop_add(h->wire->loop, &h->watch, EPOLLIN);
     if (e) {
         sock_close(h->watch.fd);
@@ -114,11 +115,26 @@ static void http_answered(struct bench_http *h)
 {
     struct err *e = h->parser.status_code == 200 ? NULL : http_error(h);
     h->complete = false;
+    h->used = true;
     if (!h->stays || !http_all_written(h))
         http_close(h);
     struct bench_call *c = h->call;
     h->call = NULL;
     c->done(c, e);
+}
+
+static void http_send(struct bench_lane *l, struct bench_call *c);
+
+/* The connection is gone, and the call has no whole answer. */
+static void http_lost(struct bench_http *h, const char *why)
+{
+    struct bench_call *c = h->call;
+    if (!h->used || c->came) {
+        http_end(h, err_new(STATUS_UNAVAILABLE, "%s", why));
+        return;
+    }
+    http_close(h);
+    http_send(&h->lane, c);
 }
 
 static void http_write(struct bench_http *h)
@@ -136,7 +152,7 @@ static void http_write(struct bench_http *h)
     }
     ssize_t n = count ? sock_write(h->watch.fd, left, count) : 0;
     if (n < 0) {
-        http_end(h, err_new(STATUS_UNAVAILABLE, "the server has closed the connection"));
+        http_lost(h, "the server has closed the connection");
         return;
     }
     h->written += (size_t)n;
@@ -155,8 +171,7 @@ static void http_read(struct bench_http *h)
         if (h->call && n == 0 && llhttp_finish(&h->parser) == HPE_OK && h->complete)
             http_answered(h); /* its end is that of the connection */
         else if (h->call)
-            http_end(h, err_new(STATUS_UNAVAILABLE, "the server has closed the connection before "
-                                                    "its answer was complete"));
+            http_lost(h, "the server has closed the connection before its answer was complete");
         else
             http_close(h);
         return;

@@ -216,6 +216,47 @@ def test_an_answer_whose_end_is_that_of_its_connection(recorder: Recorder) -> No
     measured(*at(recorder))
 
 
+@pytest.mark.parametrize("read", [True, False], ids=["sent", "half sent"])
+def test_a_connection_that_ends_behind_an_answer(recorder: Recorder, read: bool) -> None:
+    """A server may end one that it has kept, without a word, when the next request is on its way: that goes over a new one."""
+    recorder.inputs = [{"name": "A", "datatype": "FP32", "shape": [-1]}]
+    recorder.config = {"max_batch_size": 0}
+    answered, ends = set(), []
+
+    def rude(asked: Asked) -> None:
+        if read or asked not in answered:
+            asked.rfile.read(int(asked.headers["Content-Length"]))
+        if asked in answered:
+            ends.append(asked)
+            asked.close_connection = True
+        else:
+            answered.add(asked)
+            asked.give(200, b"{}")
+            asked.wfile.flush()
+
+    recorder.rude = rude
+    measured(*at(recorder), "--shape", f"A:{8 if read else 8000000}")
+    assert ends
+
+
+def test_a_new_connection_that_ends_is_an_error(recorder: Recorder) -> None:
+    """And the request is sent no third time."""
+    heads = []
+
+    def rude(asked: Asked) -> None:
+        heads.append(asked.path)
+        asked.rfile.read(int(asked.headers["Content-Length"]))
+        asked.close_connection = len(heads) > 1
+        if len(heads) == 1:
+            asked.give(200, b"{}")
+            asked.wfile.flush()
+
+    recorder.rude = rude
+    status, _, err = bench(*at(recorder), "-p", "60000")
+    assert status == 1 and "the server has closed the connection before its answer was complete" in err, err
+    assert len(heads) == 3, heads
+
+
 def test_an_answer_before_all_was_sent(recorder: Recorder) -> None:
     """The next request has a connection of its own: it is no part of what the server still waits for."""
 
