@@ -63,7 +63,7 @@ static void bench_progress(void *arg, double level, uint32_t trial, const struct
         strbuf_putc(&text, '\n');
         bench_print(&text);
     } else if (b->terminal) {
-        fprintf(stderr, "\r%g: %s\033[K", level, strbuf_str(&text) + 2);
+        fprintf(stderr, "\r" BENCH_OPTIONS_NUMBER ": %s\033[K", level, strbuf_str(&text) + 2);
     }
     strbuf_fini(&text);
 }
@@ -203,7 +203,8 @@ static struct err *bench_measure(struct bench *b)
         struct err *e = bench_load_measure(b->load, level, r);
         clear_progress(b);
         if (e)
-            return err_wrap(e, "%s %g", o->rate.given ? "request rate" : "concurrency", level);
+            return err_wrap(e, "%s " BENCH_OPTIONS_NUMBER,
+                            o->rate.given ? "request rate" : "concurrency", level);
         b->result_count++;
         bench_report_level(o, r, &text);
         bench_print(&text);

@@ -77,13 +77,13 @@ static void html_put_level(struct strbuf *to, const struct bench_options *o,
 {
     static const double curve[] = {10, 25, 50, 75, 90, 95, 99, 99.9, 99.99};
     const struct bench_histogram *h = &r->measured.latencies;
-    strbuf_printf(to,
-                  "{\"level\":%g,\"steady\":%s,\"rate\":%.3f,\"count\":%" PRIu64
-                  ",\"mean\":%.3f,\"deviation\":%.3f,\"cpu\":%.3f,\"percentiles\":[",
-                  r->level, r->steady ? "true" : "false",
-                  bench_window_rate(&r->measured) * o->batch_size, h->count,
-                  bench_histogram_mean(h) / 1000, bench_histogram_deviation(h) / 1000,
-                  h->count ? (double)r->measured.cpu_ns / (double)h->count / 1000 : 0);
+    strbuf_printf(
+        to,
+        "{\"level\":" BENCH_OPTIONS_NUMBER ",\"steady\":%s,\"rate\":%.3f,\"count\":%" PRIu64
+        ",\"mean\":%.3f,\"deviation\":%.3f,\"cpu\":%.3f,\"percentiles\":[",
+        r->level, r->steady ? "true" : "false", bench_window_rate(&r->measured) * o->batch_size,
+        h->count, bench_histogram_mean(h) / 1000, bench_histogram_deviation(h) / 1000,
+        h->count ? (double)r->measured.cpu_ns / (double)h->count / 1000 : 0);
     for (size_t i = 0; i < sizeof(curve) / sizeof(*curve); i++)
         strbuf_printf(to, "%s[%g,%.3f]", i ? "," : "", curve[i],
                       bench_histogram_percentile(h, curve[i]) / 1000);
@@ -111,7 +111,7 @@ static void html_put_levels(struct strbuf *to, const struct bench_options *o,
         if (answered)
             html_put_level(to, o, &results[i]);
         else
-            strbuf_printf(to, "%g", results[i].level);
+            strbuf_printf(to, BENCH_OPTIONS_NUMBER, results[i].level);
     }
 }
 
@@ -123,9 +123,9 @@ void bench_html_fill(const struct strbuf *page, const struct bench_options *o,
     strbuf_puts(&json, "{\"title\":");
     html_put_string(&json, strbuf_str(&text));
     text.len = 0;
-    strbuf_printf(&text, "%s, batch size %u, windows of %u ms, stable within %g %%.",
-                  o->protocol == BENCH_GRPC ? "gRPC" : "HTTP", o->batch_size, o->interval_ms,
-                  o->stability);
+    strbuf_printf(
+        &text, "%s, batch size %u, windows of %u ms, stable within " BENCH_OPTIONS_NUMBER " %%.",
+        o->protocol == BENCH_GRPC ? "gRPC" : "HTTP", o->batch_size, o->interval_ms, o->stability);
     strbuf_puts(&json, ",\"settings\":");
     html_put_string(&json, strbuf_str(&text));
     strbuf_printf(&json, ",\"level\":\"%s\",\"levels\":[",

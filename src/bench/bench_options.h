@@ -13,6 +13,9 @@
 #define BENCH_OPTIONS_SLOTS   10000u    /* the most requests under way */
 #define BENCH_OPTIONS_STRINGS 65536u    /* the longest string made up */
 
+/* How a level or a percentage is written: a rate of millions in full. */
+#define BENCH_OPTIONS_NUMBER "%.10g"
+
 enum bench_protocol {
     BENCH_HTTP,
     BENCH_GRPC,

@@ -61,7 +61,8 @@ void bench_report_settings(const struct bench_options *o, struct strbuf *to)
                   o->protocol == BENCH_GRPC ? "gRPC" : "HTTP", o->host, o->port);
     strbuf_printf(to, "  Measurement window: %u msec\n", o->interval_ms);
     if (o->percentile > 0)
-        strbuf_printf(to, "  Stabilizing using p%g latency\n\n", o->percentile);
+        strbuf_printf(to, "  Stabilizing using p" BENCH_OPTIONS_NUMBER " latency\n\n",
+                      o->percentile);
     else
         strbuf_puts(to, "  Stabilizing using average latency\n\n");
 }
@@ -81,11 +82,12 @@ static void put_client(const struct bench_options *o, const struct bench_result 
     strbuf_printf(to, "    Avg latency: %" PRIu64 " usec (standard deviation %" PRIu64 " usec)\n",
                   bench_us(mean), bench_us(bench_histogram_deviation(h)));
     for (size_t i = 0; i < PERCENTILES; i++)
-        strbuf_printf(to, "    p%g latency: %" PRIu64 " usec\n", percentiles[i],
-                      bench_us(bench_histogram_percentile(h, percentiles[i])));
+        strbuf_printf(to, "    p" BENCH_OPTIONS_NUMBER " latency: %" PRIu64 " usec\n",
+                      percentiles[i], bench_us(bench_histogram_percentile(h, percentiles[i])));
     if (o->percentile > 0)
-        strbuf_printf(to, "    p%g latency, which has to be stable: %" PRIu64 " usec\n",
-                      o->percentile, bench_us(bench_histogram_percentile(h, o->percentile)));
+        strbuf_printf(
+            to, "    p" BENCH_OPTIONS_NUMBER " latency, which has to be stable: %" PRIu64 " usec\n",
+            o->percentile, bench_us(bench_histogram_percentile(h, o->percentile)));
     strbuf_printf(to,
                   "    Avg %s time: %" PRIu64 " usec (send/recv %" PRIu64
                   " usec + response wait %" PRIu64 " usec)\n",
@@ -138,7 +140,8 @@ static bool put_unanswered(const struct bench_options *o, const struct bench_res
 void bench_report_level(const struct bench_options *o, const struct bench_result *r,
                         struct strbuf *to)
 {
-    strbuf_printf(to, "Request %s: %g\n", o->rate.given ? "Rate" : "concurrency", r->level);
+    strbuf_printf(to, "Request %s: " BENCH_OPTIONS_NUMBER "\n",
+                  o->rate.given ? "Rate" : "concurrency", r->level);
     if (put_unanswered(o, r, to))
         return;
     put_client(o, r, to);
@@ -172,12 +175,13 @@ void bench_report_summary(const struct bench_options *o, const struct bench_resu
                           uint32_t count, struct strbuf *to)
 {
     if (o->percentile > 0)
-        strbuf_printf(to, "Inferences/Second vs. Client p%g Batch Latency\n", o->percentile);
+        strbuf_printf(to, "Inferences/Second vs. Client p" BENCH_OPTIONS_NUMBER " Batch Latency\n",
+                      o->percentile);
     else
         strbuf_puts(to, "Inferences/Second vs. Client Average Batch Latency\n");
     for (uint32_t i = 0; i < count; i++) {
         bool answered = results[i].measured.latencies.count > 0;
-        strbuf_printf(to, "%s: %g, %s", level_name(o), results[i].level,
+        strbuf_printf(to, "%s: " BENCH_OPTIONS_NUMBER ", %s", level_name(o), results[i].level,
                       answered ? "throughput: " : "");
         put_rate(o, &results[i].measured, to);
         strbuf_putc(to, '\n');
@@ -196,8 +200,8 @@ static void put_row(const struct bench_options *o, const struct bench_result *r,
 {
     struct bench_parts p = bench_report_parts(&r->measured);
     const struct bench_histogram *h = &r->measured.latencies;
-    strbuf_printf(to, "%g,%.2f,%" PRIu64, r->level, bench_inferences(o, &r->measured),
-                  bench_us(p.send));
+    strbuf_printf(to, BENCH_OPTIONS_NUMBER ",%.2f,%" PRIu64, r->level,
+                  bench_inferences(o, &r->measured), bench_us(p.send));
     if (server)
         strbuf_printf(to, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
                       bench_us(p.network), bench_us(p.queue), bench_us(p.input), bench_us(p.infer),
@@ -241,9 +245,9 @@ void bench_report_csv(const struct bench_options *o, const struct bench_result *
                         "Infer,Server Compute Output,");
     strbuf_puts(to, "Client Recv");
     for (size_t i = 0; i < PERCENTILES; i++)
-        strbuf_printf(to, ",p%g latency", percentiles[i]);
+        strbuf_printf(to, ",p" BENCH_OPTIONS_NUMBER " latency", percentiles[i]);
     if (own.percentile > 0)
-        strbuf_printf(to, ",p%g latency", own.percentile);
+        strbuf_printf(to, ",p" BENCH_OPTIONS_NUMBER " latency", own.percentile);
     strbuf_putc(to, '\n');
     for (uint32_t i = 0; i < rows; i++)
         put_row(&own, sorted[i], server, to);

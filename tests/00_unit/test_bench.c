@@ -288,7 +288,42 @@ static void levels_without_answers_have_no_numbers(void **state)
     bench_options_fini(&o);
 }
 
+static void numbers_are_written_in_full(void **state)
+{
+    (void)state;
+    struct bench_options o;
+    struct bench_result *r = MEM_NEW(struct bench_result);
+    struct strbuf text = STRBUF_INIT, page = STRBUF_INIT;
+    unit_succeeds(
+        PARSE(&o, "-m", "fast", "--request-rate-range", "1234567.25", "--percentile", "99.99999"));
+    bench_options_level(&o.rate, 0, &r->level);
+    bench_report_settings(&o, &text);
+    bench_report_level(&o, r, &text);
+    bench_report_summary(&o, r, 1, &text);
+    strbuf_puts(&page, "/*data*/");
+    bench_html_fill(&page, &o, r, 1, &text);
+    r->measured.ended = TIME_S(1);
+    bench_histogram_add(&r->measured.latencies, 5000);
+    bench_report_level(&o, r, &text);
+    bench_report_csv(&o, r, 1, &text);
+    bench_html_fill(&page, &o, r, 1, &text);
+    static const char *const written[] = {
+        "using p99.99999 latency\n",        "Request Rate: 1234567.25\n",
+        "Client p99.99999 Batch Latency\n", "Request Rate: 1234567.25, no answer",
+        "\"unanswered\":[1234567.25]",      "    p99.99999 latency, which has to be stable",
+        ",p99.99999 latency\n1234567.25,",  "\"level\":1234567.25,"};
+    for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
+        assert_non_null(strstr(strbuf_str(&text), written[i]));
+    assert_null(strstr(strbuf_str(&text), "e+0"));
+    assert_null(strstr(strbuf_str(&text), "p100 "));
+    strbuf_fini(&page);
+    strbuf_fini(&text);
+    mem_free(r);
+    bench_options_fini(&o);
+}
+
 UNIT_MAIN(UNIT(a_report_is_no_html_of_others), UNIT(levels_without_answers_have_no_numbers),
-          UNIT(percentiles_are_within_half_a_percent), UNIT(all_durations_have_a_bucket),
-          UNIT(windows_that_agree_are_steady), UNIT(windows_together_are_one), UNIT(command_lines),
-          UNIT(tensors_are_made_up), UNIT(requests_have_the_length_that_they_name))
+          UNIT(numbers_are_written_in_full), UNIT(percentiles_are_within_half_a_percent),
+          UNIT(all_durations_have_a_bucket), UNIT(windows_that_agree_are_steady),
+          UNIT(windows_together_are_one), UNIT(command_lines), UNIT(tensors_are_made_up),
+          UNIT(requests_have_the_length_that_they_name))
