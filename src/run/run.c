@@ -246,13 +246,13 @@ static const struct run_command {
     {"bench", bench_command},
 };
 
-/* Runs a command. A report that could not be written is no success. */
-static int run_command_of(const struct run_command *c, int argc, char **argv)
+/* A report that could not be written is no success. command  "" = the server's own */
+static int run_written(const char *command, int status)
 {
-    int status = c->run(argc, argv);
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
-    fprintf(stderr, "nereid %s: the standard output cannot be written\n", c->name);
+    fprintf(stderr, "nereid%s%s: the standard output cannot be written\n", *command ? " " : "",
+            command);
     return 1;
 }
 
@@ -263,7 +263,7 @@ int run_server(int argc, char **argv)
         return isolate_child_run();
     for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++)
         if (strcmp(argv[1], commands[i].name) == 0)
-            return run_command_of(&commands[i], argc - 1, argv + 1);
+            return run_written(argv[1], commands[i].run(argc - 1, argv + 1));
     struct options *o = mem_alloc(sizeof(*o));
     enum options_action action = OPTIONS_RUN;
     options_defaults(o);
@@ -275,10 +275,12 @@ int run_server(int argc, char **argv)
         status = 1;
     } else if (action == OPTIONS_VERSION) {
         puts("nereid " BUILD_VERSION);
+        status = run_written("", 0);
     } else if (action == OPTIONS_HELP) {
         char *help = options_help();
         fputs(help, stdout);
         mem_free(help);
+        status = run_written("", 0);
     } else {
         status = run_logged(o);
     }

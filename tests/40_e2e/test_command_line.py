@@ -33,6 +33,15 @@ def test_help_and_version() -> None:
     assert re.fullmatch(r"nereid \d+\.\d+\.\d+\n", _run("--version").stdout)
 
 
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_what_cannot_be_written_is_no_success(option: str) -> None:
+    for place in ("/dev/full", "&-"):
+        shown = subprocess.run(
+            ["sh", "-c", f'exec "$0" "$1" >{place}', str(paths.nereid_binary()), option], stderr=subprocess.PIPE, text=True, timeout=120, check=False
+        )
+        assert (shown.returncode, shown.stderr) == (1, "nereid: the standard output cannot be written\n")
+
+
 @pytest.mark.reference
 def test_every_option_of_the_reference_is_known() -> None:
     """By its own --help; none may be taken for a slip of the hand, and none may be ignored in silence."""
