@@ -12,6 +12,7 @@
 #include "os/process/notify.h"
 #include "os/process/process.h"
 #include "os/process/signals.h"
+#include "os/process/standard.h"
 #include "os/thread.h"
 #include "repo/repo.h"
 #include "run/check_command.h"
@@ -246,10 +247,12 @@ static const struct run_command {
     {"bench", bench_command},
 };
 
-/* A report that could not be written is no success. command  "" = the server's own */
-static int run_written(const char *command, int status)
+/* A report that could not be written is no success.
+ * command  "" = the server's own
+ * output   false: the standard output was closed */
+static int run_written(const char *command, int status, bool output)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    if (fflush(stdout) == 0 && !ferror(stdout) && output)
         return status;
     fprintf(stderr, "nereid%s%s: the standard output cannot be written\n", *command ? " " : "",
             command);
@@ -258,12 +261,13 @@ static int run_written(const char *command, int status)
 
 int run_server(int argc, char **argv)
 {
+    bool output = standard_fill();
     heap_begin();
     if (isolate_child_is(argc, argv))
         return isolate_child_run();
     for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++)
         if (strcmp(argv[1], commands[i].name) == 0)
-            return run_written(argv[1], commands[i].run(argc - 1, argv + 1));
+            return run_written(argv[1], commands[i].run(argc - 1, argv + 1), output);
     struct options *o = mem_alloc(sizeof(*o));
     enum options_action action = OPTIONS_RUN;
     options_defaults(o);
@@ -275,12 +279,12 @@ int run_server(int argc, char **argv)
         status = 1;
     } else if (action == OPTIONS_VERSION) {
         puts("nereid " BUILD_VERSION);
-        status = run_written("", 0);
+        status = run_written("", 0, output);
     } else if (action == OPTIONS_HELP) {
         char *help = options_help();
         fputs(help, stdout);
         mem_free(help);
-        status = run_written("", 0);
+        status = run_written("", 0, output);
     } else {
         status = run_logged(o);
     }
