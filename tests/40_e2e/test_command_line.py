@@ -146,8 +146,24 @@ def test_deprecated_options_are_warned_of(repository: Repository) -> None:
         assert re.search(r'^W.*"\'--strict-model-config\' has been deprecated!', server.process.log(), re.MULTILINE)
 
 
-def test_two_front_ends_at_one_port_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("http", "grpc", "apart"),
+    [
+        ("0.0.0.0", "0.0.0.0", False),
+        ("localhost", "127.0.0.1", False),
+        ("0.0.0.0", "127.0.0.1", False),
+        ("127.0.0.1", "::", False),
+        ("::ffff:127.0.0.1", "127.0.0.1", False),
+        ("", "0.0.0.0", False),
+        ("127.0.0.1", "127.0.0.2", True),
+        ("0.0.0.0", "::1", True),
+    ],
+)
+def test_two_front_ends_at_one_port_are_refused(http: str, grpc: str, apart: bool) -> None:
     """Where both may share it, the kernel would hand the clients of one to the other."""
-    argv = [str(paths.nereid_binary()), "--model-repository=x", "--http-port=9", "--grpc-port=9", "--reuse-http-port=true", "--reuse-grpc-port=true"]
-    answer = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-    assert (answer.returncode, "option --grpc-port: expected a port of its own, found 9, which is that of --http-port" in answer.stderr) == (1, True)
+    answer = _run(
+        "--model-repository=x", "--http-port=9", "--grpc-port=9", "--reuse-http-port=true", "--reuse-grpc-port=true",
+        f"--http-address={http}", f"--grpc-address={grpc}", "--metrics-port=10", "--http-header-forward-pattern=(",
+    )
+    found = "option --http-header-forward-pattern: " if apart else "option --grpc-port: expected a port of its own, found 9, which is that of --http-port"
+    assert answer.returncode == 1 and found in answer.stderr, answer.stderr

@@ -1,9 +1,10 @@
-"""The process among others: its descriptors."""
+"""The process among others: its descriptors, its limits."""
 
 import os
 from pathlib import Path
 
 import pytest
+from harness import rawhttp
 from harness.repository import Repository
 from harness.servers import Nereid
 
@@ -35,3 +36,13 @@ def test_closed_descriptors_lead_nowhere(repository: Repository, tmp_path: Path,
             assert os.readlink(f"/proc/{server.pid}/fd/{each[0]}") == "/dev/null"
     lines = access.read_text().splitlines()
     assert lines and all("route=" in line for line in lines), lines
+
+
+def test_a_log_at_the_limit_of_file_sizes(repository: Repository, tmp_path: Path) -> None:
+    """Its lines are lost; the server goes on."""
+    log = tmp_path / "log"
+    log.touch()
+    os.truncate(log, 8 << 20)
+    with Started('ulimit -f 8192 && exec "$@"', repository, {"log-file": str(log)}) as server:
+        assert rawhttp.get(server.http, "/v2/models/one/ready").status == 200
+    assert log.stat().st_size == 8 << 20

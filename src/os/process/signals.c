@@ -25,6 +25,7 @@ void signals_block(bool hangup)
     ending(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 int signals_wait(time_ns until)

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 /* signals_block - from here on SIGINT and SIGTERM stay pending until signals_wait takes them;
- * threads that are started later inherit this. SIGPIPE is ignored.
+ * threads that are started later inherit this. SIGPIPE and SIGXFSZ are ignored: the writing
+ * fails.
  * hangup  SIGHUP is blocked too */
 void signals_block(bool hangup);
 
