@@ -90,7 +90,8 @@ load or unload does not end, and versions that requests still hold. When a quart
 their models have not answered are cut: the client is told `the server is stopping`, with 503 of HTTP, as the last event of a stream, or with
 UNAVAILABLE of gRPC, the log says how many they were, and the status is 1. Whoever would kill it after a while has to wait longer than that:
 Kubernetes waits 30 seconds (`terminationGracePeriodSeconds`), as long as the option's default, systemd 90 (`TimeoutStopSec`). SIGHUP opens
-[log files](logs.md) anew; without a log file it ends the server at once, as it does other programs.
+[log files](logs.md) and reads [certificates and keys](securing.md) anew. Where there are none it says so and ends nothing, unless
+the server was started at a terminal: that is gone then, and the server stops as with SIGTERM (under `nohup` it stays).
 
 ## How options are written
 

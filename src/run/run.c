@@ -149,15 +149,20 @@ static void stop_in_time(struct process *p)
     thread_join(thread);
 }
 
-/* SIGHUP, which is waited for only where there are log files or certificates, opens and reads
- * them anew. */
+/* SIGHUP opens log files and reads certificates and keys anew. Where there are none, it ends a
+ * server that was started at a terminal, which is gone. */
 static int wait_for_end(const struct process *p)
 {
+    const struct options *o = p->fronts.server->options;
+    bool files = log_files_any(o) || secure_asked(o);
     for (;;) {
         int number = signals_wait(secure_next(&p->fronts.secure));
-        if (number && number != SIGHUP)
+        if (number && (number != SIGHUP || (!files && signals_hangup_ends())))
             return number;
-        if (number && log_files_any(p->fronts.server->options))
+        if (number && !files)
+            LOG_INFO("signal %d (%s) received: there is nothing to read anew", number,
+                     strsignal(number));
+        if (number)
             log_files_anew();
         secure_look(&p->fronts.secure, number == SIGHUP);
     }
@@ -220,7 +225,7 @@ static int serve_fronts(const struct options *o)
 
 static int run_logged(const struct options *o)
 {
-    signals_block(log_files_any(o) || secure_asked(o));
+    signals_block();
     struct err *e = log_files_apply(o);
     if (err_tell("nereid", e))
         return 1;

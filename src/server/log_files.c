@@ -80,6 +80,8 @@ static bool anew(const char *path, int fd)
 
 void log_files_anew(void)
 {
+    if (!log_files_any(options))
+        return;
     bool log = anew(options->log_file, log_fd);
     bool access = anew(options->access_log, access_fd);
     if (log && access)

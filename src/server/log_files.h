@@ -10,7 +10,7 @@ struct err *log_files_apply(const struct options *o);
 /* log_files_any - true if --log-file or --access-log names a file. */
 bool log_files_any(const struct options *o);
 
-/* log_files_anew - open the files again after they were renamed. */
+/* log_files_anew - open the files, if there are any, again after they were renamed. */
 void log_files_anew(void);
 
 /* log_files_close - write lines to the standard streams again. */

@@ -1,6 +1,7 @@
-"""The process among others: its descriptors, its limits."""
+"""The process among others: its terminal, its descriptors, its limits."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,25 @@ def test_a_log_at_the_limit_of_file_sizes(repository: Repository, tmp_path: Path
     with Started('ulimit -f 8192 && exec "$@"', repository, {"log-file": str(log)}) as server:
         assert rawhttp.get(server.http, "/v2/models/one/ready").status == 200
     assert log.stat().st_size == 8 << 20
+
+
+def test_the_server_stops_with_its_terminal(repository: Repository) -> None:
+    screen, terminal = os.openpty()
+    server = Started(f'exec setsid --ctty "$@" <{os.ttyname(terminal)}', repository).start()
+    os.close(terminal)
+    os.close(screen)
+    server.process.ends(0)
+    assert "signal 1 (Hangup) received, stopping" in server.process.log()
+    server.kill()
+
+
+@pytest.mark.parametrize("how", ["no terminal", "nohup"])
+def test_a_hangup_without_anything_to_read_anew_is_told(repository: Repository, how: str) -> None:
+    screen, terminal = os.openpty()
+    lines = {"no terminal": 'exec setsid "$@"', "nohup": f'trap "" HUP; exec setsid --ctty "$@" <{os.ttyname(terminal)}'}
+    with Started(lines[how], repository) as server:
+        for end in (terminal, screen):
+            os.close(end)
+        os.kill(server.pid, signal.SIGHUP)
+        server.process.wait_until(lambda: "signal 1 (Hangup) received: there is nothing to read anew" in server.process.log(), 60)
+        assert rawhttp.get(server.http, "/v2/models/one/ready").status == 200

@@ -502,6 +502,21 @@ HELD = (
         ("40_e2e/test_stopping.py::test_neither_protocol_waits_for_the_other", "40_e2e/test_stopping.py::test_calls_that_come_while_it_stops"),
     ),
     Difference(
+        kinds.MORE,
+        "SIGHUP",
+        "Log files, certificates and keys are read anew. Without any a service goes on, and a server at a terminal stops with it.",
+        "The process ends at once.",
+        "A service is not ended by the signal by which others read their files anew.",
+        "triton_signal.cc: SIGINT and SIGTERM alone are handled.",
+        OPERATOR,
+        (
+            "40_e2e/test_process.py::test_a_hangup_without_anything_to_read_anew_is_told",
+            "40_e2e/test_process.py::test_the_server_stops_with_its_terminal",
+            "40_e2e/test_logs.py::test_files_are_opened_anew",
+            "40_e2e/test_tls.py::test_a_hangup_reads_the_files_at_once",
+        ),
+    ),
+    Difference(
         kinds.WAITS,
         "time to stop",
         "An idle server ends at once.",

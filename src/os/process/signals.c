@@ -1,31 +1,47 @@
 #include "os/process/signals.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static bool hangup_waits; /* main thread only */
+static bool hangup_ends; /* main thread only */
 
 static void ending(sigset_t *set)
 {
     sigemptyset(set);
     sigaddset(set, SIGINT);
     sigaddset(set, SIGTERM);
-    if (hangup_waits)
-        sigaddset(set, SIGHUP);
+    sigaddset(set, SIGHUP);
 }
 
-void signals_block(bool hangup)
+/* A terminal that hangs up is nobody's any more: later there is none to find. */
+static bool hangup_is_of_a_terminal(void)
+{
+    struct sigaction there;
+    int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    if (terminal < 0)
+        return false;
+    close(terminal);
+    return sigaction(SIGHUP, NULL, &there) == 0 && there.sa_handler == SIG_DFL;
+}
+
+void signals_block(void)
 {
     sigset_t set;
-    hangup_waits = hangup;
     ending(&set);
+    hangup_ends = hangup_is_of_a_terminal();
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+}
+
+bool signals_hangup_ends(void)
+{
+    return hangup_ends;
 }
 
 int signals_wait(time_ns until)

@@ -6,11 +6,14 @@
 
 #include <stdbool.h>
 
-/* signals_block - from here on SIGINT and SIGTERM stay pending until signals_wait takes them;
- * threads that are started later inherit this. SIGPIPE and SIGXFSZ are ignored: the writing
- * fails.
- * hangup  SIGHUP is blocked too */
-void signals_block(bool hangup);
+/* signals_block - from here on SIGINT, SIGTERM and SIGHUP stay pending until signals_wait takes
+ * them; threads that are started later inherit this. SIGPIPE and SIGXFSZ are ignored: the writing
+ * fails. */
+void signals_block(void);
+
+/* signals_hangup_ends - whether SIGHUP says that a terminal is gone: when signals_block was called
+ * this process had one, and did not ignore SIGHUP, as under nohup. Main thread. */
+bool signals_hangup_ends(void);
 
 /* signals_wait - wait for the next signal; 0 if `until` comes first (TIME_NEVER = no limit).
  * Main thread. */
