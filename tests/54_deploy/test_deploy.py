@@ -29,6 +29,8 @@ ALL = [
 ]
 FEW = ["--set=models.repository=s3://bucket/models", "--set=models.volume=null", "--set=disruptionBudget.enabled=false", "--set=serviceAccount.name=other"]
 TLS = ["--set=tls.http.secret=web", "--set=tls.grpc.secret=calls", "--set=tls.grpc.clients=authority", "--set=tls.metrics.secret=web"]
+ALERTS_TEST = Path(__file__).with_name("alerts_test.yaml")
+PART = "5d9c7b6f48"
 METRIC = re.compile(r"\b(?:nv|nereid|process)_[a-z0-9_]+")
 GIVEN_BY_PROMETHEUS = {"namespace", "pod", "instance", "le"}
 
@@ -235,9 +237,9 @@ def test_a_server_takes_the_command_line_of_the_chart_and_of_kserve(tmp_path: Pa
         assert got.returncode != 2, got.stderr
 
 
-def deployed(*options: str) -> dict[str, Any]:
+def deployed(*options: str, release: str = "release") -> dict[str, Any]:
     """What the chart makes, by kind."""
-    return {each["kind"]: each for each in yaml.safe_load_all(rendered(*options))}
+    return {each["kind"]: each for each in yaml.safe_load_all(rendered(*options, release=release))}
 
 
 class Secrets:
@@ -344,14 +346,48 @@ def test_kserve_knows_each_field_of_its_manifests(tmp_path: Path) -> None:
     assert "autoselect: no such field" in got.stdout
 
 
-def test_the_alerts_fire_when_they_should(tmp_path: Path) -> None:
-    shutil.copy(CHART / "files" / "alerts.yaml", tmp_path)
-    shutil.copy(Path(__file__).with_name("alerts_test.yaml"), tmp_path)
+def promtool_says_yes(folder: Path, rules: str, tests: str) -> None:
+    (folder / "alerts.yaml").write_text(rules)
+    (folder / "alerts_test.yaml").write_text(tests)
     for command in (["check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"]):
-        status, text = tool("promtool", *command, cwd=tmp_path)
+        status, text = tool("promtool", *command, cwd=folder)
         assert status == 0, text
-    tested = set(re.findall(r"alertname: (\w+)", (tmp_path / "alerts_test.yaml").read_text()))
-    assert tested == set(re.findall(r"alert: (\w+)", (tmp_path / "alerts.yaml").read_text()))
+
+
+def test_the_alerts_fire_when_they_should(tmp_path: Path) -> None:
+    rules, tests = (CHART / "files" / "alerts.yaml").read_text(), ALERTS_TEST.read_text()
+    promtool_says_yes(tmp_path, rules, tests)
+    assert set(re.findall(r"alertname: (\w+)", tests)) == set(re.findall(r"alert: (\w+)", rules))
+
+
+def alerts_test_of(release: str, namespace: str, pod: str, *, seen: bool) -> str:
+    """alerts_test.yaml with this pod in namespace a, and what a release in a namespace says: where it is not seen, that it is gone, and nothing else."""
+    told = yaml.safe_load(ALERTS_TEST.read_text().replace("p-1", pod))
+    checks = [check for test in told["tests"] for check in test["alert_rule_test"]]
+    (gone,) = (check["exp_alerts"] for check in checks if check["alertname"] == "NereidIsGone" and check["exp_alerts"])
+    gone[0]["exp_annotations"]["summary"] += f" in {namespace}"
+    for check in checks:
+        if not seen:
+            check["exp_alerts"] = gone if check["alertname"] == "NereidIsGone" else []
+        for alert in check["exp_alerts"]:
+            alert["exp_labels"] |= {"release": release, "namespace": namespace}
+    return yaml.safe_dump(told)
+
+
+@pytest.mark.parametrize(
+    ("release", "namespace", "pod", "seen"),
+    [
+        ("vision", "a", f"vision-nereid-{PART}-x2x4z", True),
+        ("v" * 50, "a", f"{'v' * 50}-{PART[:7]}x2x4z", True),
+        ("vision", "b", f"vision-nereid-{PART}-x2x4z", False),
+        ("speech", "a", f"vision-nereid-{PART}-x2x4z", False),
+        ("vision", "a", f"vision-nereid-2-{PART}-x2x4z", False),
+    ],
+)
+def test_the_alerts_of_a_release_are_about_its_own_pods(tmp_path: Path, release: str, namespace: str, pod: str, seen: bool) -> None:
+    """Kubernetes names a pod after its Deployment, a hash and a part of its own; of a long name it takes 58 characters and that part."""
+    rules = deployed(*ALL, f"--namespace={namespace}", release=release)["PrometheusRule"]["spec"]
+    promtool_says_yes(tmp_path, yaml.safe_dump(rules), alerts_test_of(release, namespace, pod, seen=seen))
 
 
 def expressions() -> list[str]:
