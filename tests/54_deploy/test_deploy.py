@@ -93,6 +93,7 @@ def test_helm_lints_it() -> None:
     assert status == 0 and "0 chart(s) failed" in text, text
 
 
+BY_DIGEST = f"host:5000/nereid@sha256:{'0a' * 32}"
 VOLUME = "models.volume.persistentVolumeClaim.claimName=models"
 SCALED = ("autoscaling.enabled=true", "autoscaling.minReplicas=20")
 WATCHED = ("serviceMonitor.enabled=true", "tls.metrics.secret=web", "tls.metrics.clients=authority")
@@ -119,6 +120,19 @@ WATCHED = ("serviceMonitor.enabled=true", "tls.metrics.secret=web", "tls.metrics
         *(((f"models.repository={scheme}://bucket/models", VOLUME), "models.volume: leave it out") for scheme in ("s3", "gs", "as")),
         *(((f"models.repository={taken}",), f"models.repository: {taken} is taken") for taken in ("/", "//", "/tmp", "/tmp/", "/tls", "/x/../tls/http")),
         *(((f"models.repository={taken}", VOLUME), f"models.repository: {taken} is taken") for taken in ("/tmp", "/opt", "/opt/nereid", "/usr", "/lib64", "/etc", "/proc/1")),
+        *(((f"models.repository={taken}", VOLUME), f"models.repository: {taken} is taken") for taken in ("/opt/nereid/bin", "/etc/ssl", "/opt/../usr/lib", "/bin")),
+        (("image.repository=host:5000/nereid:1",), "/image/repository"),
+        (("image.repository=host/nereid@sha256:abc",), "/image/repository"),
+        ((f"image.repository={BY_DIGEST}", "image.tag=one"), "image.tag: leave it out"),
+        ((f"image.tag=@{BY_DIGEST.partition('@')[2]}",), "/image/tag"),
+        (("env[0].name=A", "env[0].value=1"), "/env/0/value"),
+        (("env[0].value=a",), "/env/0': missing property 'name'"),
+        *(
+            ((f"options.{name}={address}",), f"options.{name}: leave it out")
+            for name in ("http-address", "http-a", "grpc-address", "metrics-address")
+            for address in ("127.0.0.1", "localhost", "unix:/tmp/socket")
+        ),
+        (("options.config=/models/nereid.conf",), "options.config: set options"),
         (SCALED, "autoscaling.maxReplicas: 10 is fewer than minReplicas, 20"),
         (("options.http-port=9",), "options.http-port: set ports.http"),
         (("options.metrics-p=9",), "options.metrics-p: set ports.metrics"),
@@ -144,6 +158,8 @@ def test_wrong_values_are_refused_by_name(wrong: tuple[str, ...], told: str) -> 
 def test_what_is_near_to_wrong_values_is_served() -> None:
     for right in (
         ["models.repository=/opt/models", VOLUME], ["models.repository=/tmp/models", VOLUME], ["models.repository=/tmpfs", "models.volume=null"],
+        ["models.repository=/etcetera", VOLUME], ["models.repository=/usr/share/models", "models.volume=null"],
+        ["options.http-address=::", "options.grpc-address=$(ADDRESS)", "env[0].name=ADDRESS", "env[0].valueFrom.fieldRef.fieldPath=status.podIP"],
         ["models.repository=s3://http://host:9000/bucket/models"], ["options.allow-grpc=false", "options.http-address=0.0.0.0"],
         [*SCALED, "autoscaling.maxReplicas=20"], ["autoscaling.minReplicas=20"], [*WATCHED[1:]],
         [*WATCHED, "serviceMonitor.tlsConfig.cert.secret.name=a", "serviceMonitor.tlsConfig.cert.secret.key=b", "serviceMonitor.tlsConfig.keySecret.name=a", "serviceMonitor.tlsConfig.keySecret.key=c"],
@@ -156,6 +172,33 @@ def test_what_is_near_to_wrong_values_is_served() -> None:
 def test_a_cluster_that_cannot_wait_before_sigterm_is_refused() -> None:
     status, text = tool("helm", "template", "release", str(CHART), "--kube-version=1.29.9")
     assert status != 0 and ">=1.30.0-0" in text, text
+
+
+@pytest.mark.parametrize(
+    ("options", "image"),
+    [
+        ([], f"nereid:{yaml.safe_load((CHART / 'Chart.yaml').read_text())['appVersion']}"),
+        (["--set=image.repository=host:5000/of/nereid", "--set-string=image.tag=1.5"], "host:5000/of/nereid:1.5"),
+        ([f"--set=image.repository={BY_DIGEST}"], BY_DIGEST),
+        ([f"--set=image.repository={BY_DIGEST.replace('@', ':1@')}"], BY_DIGEST.replace("@", ":1@")),
+    ],
+)
+def test_the_image_has_a_tag_or_a_digest(options: list[str], image: str) -> None:
+    (container,) = deployed(*options)["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == image
+
+
+def test_a_label_is_there_once_and_an_own_one_wins() -> None:
+    watching = {"serviceMonitor": "ServiceMonitor", "rules": "PrometheusRule", "dashboard": "ConfigMap"}
+    own = [f"--set={each}.labels.helm\\.sh/chart=own" for each in watching]
+    text = rendered(*ALL, *own)
+    status, told = conform(text, KUBERNETES[1])
+    assert status == 0, told
+    plain, made = deployed(*ALL), {each["kind"]: each for each in yaml.safe_load_all(text)}
+    for kind in watching.values():
+        assert made[kind]["metadata"]["labels"] == plain[kind]["metadata"]["labels"] | {"helm.sh/chart": "own"}
+    bare = deployed(*ALL, *(f"--set={each}.labels=null" for each in watching))
+    assert all(bare[kind]["metadata"]["labels"] == plain["Service"]["metadata"]["labels"] for kind in watching.values())
 
 
 @pytest.mark.parametrize(
