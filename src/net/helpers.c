@@ -1,45 +1,31 @@
 #include "net/helpers.h"
 
-#include "base/err.h"
 #include "base/mem.h"
+#include "os/crew.h"
 #include "os/loop.h"
 #include "os/mutex.h"
 #include "os/thread.h"
 
 #define IDLE TIME_S(10)
 
-struct helpers {
-    struct mutex lock; /* rank THREAD; guards everything below */
-    struct mutex_cond work;
-    struct list fresh;  /* jobs that are still short, oldest turn first */
-    struct list longer; /* long jobs; those that a thread has begun are first */
-    bool turn;          /* the next job is a long one, if there is one */
-    unsigned waiting;   /* number of jobs in both lists */
-    unsigned most;
-    unsigned running; /* threads that will look for jobs again */
-    unsigned idle;    /* threads that wait */
-    bool stopping;
-    struct member *members;
-};
-
-/* A thread. It is joined when the next one starts, or at the end. */
+/* Works through the jobs on a thread of the crew, until there is none. */
 struct member {
-    struct member *next;
+    struct crew_job work;
+    struct list node; /* while it rests */
     struct helpers *helpers;
-    struct thread *thread;
-    bool ended;
 };
 
-struct helpers *helpers_new(unsigned loops)
-{
-    struct helpers *h = MEM_NEW(struct helpers);
-    mutex_init(&h->lock, MUTEX_RANK_THREAD);
-    mutex_cond_init(&h->work);
-    list_init(&h->fresh);
-    list_init(&h->longer);
-    h->most = (loops + 1) / 2;
-    return h;
-}
+struct helpers {
+    struct crew_kind kind;
+    struct crew *crew;
+    struct mutex lock;   /* rank THREAD; guards everything below */
+    struct list fresh;   /* jobs that are still short, oldest turn first */
+    struct list longer;  /* long jobs; those that a thread has begun are first */
+    struct list resting; /* members that do not work */
+    bool turn;           /* the next job is a long one, if there is one */
+    bool stopping;
+    struct member members[]; /* as many as the crew may have threads, at least one */
+};
 
 static bool is_cancelled(struct helpers_job *j)
 {
@@ -58,27 +44,15 @@ static void helpers_post(struct helpers_job *j)
     loop_post(j->loop, &j->mail, &j->mail);
 }
 
-static struct list *helpers_take(struct helpers *h)
+/* The next job; NULL if there is none. The lock is held. */
+static struct helpers_job *next_job(struct helpers *h)
 {
     struct list *first = h->turn ? &h->longer : &h->fresh;
     struct list *second = h->turn ? &h->fresh : &h->longer;
     h->turn = !h->turn;
     struct list *node = list_pop(first);
-    return node ? node : list_pop(second);
-}
-
-/* The next job; NULL if there was none for a long time. The lock is held. */
-static struct helpers_job *next_job(struct helpers *h)
-{
-    time_ns until = clock_now_ns() + IDLE;
-    bool in_time = true;
-    while (!h->waiting && !h->stopping && in_time) {
-        h->idle++;
-        in_time = mutex_cond_wait_until(&h->work, &h->lock, until);
-        h->idle--;
-    }
-    struct list *node = helpers_take(h);
-    h->waiting -= node != NULL;
+    if (!node)
+        node = list_pop(second);
     return node ? LIST_ITEM(node, struct helpers_job, node) : NULL;
 }
 
@@ -90,14 +64,13 @@ static void enqueue(struct helpers *h, struct helpers_job *j)
         list_append(&h->longer, &j->node);
     else
         list_insert_before(h->longer.next, &j->node);
-    h->waiting++;
 }
 
-static void member_main(void *arg)
+static void member_work(struct crew_job *work, void *unused)
 {
-    struct member *m = arg;
+    (void)unused;
+    struct member *m = LIST_ITEM(work, struct member, work);
     struct helpers *h = m->helpers;
-    thread_background();
     mutex_lock(&h->lock);
     struct helpers_job *j;
     while ((j = next_job(h))) {
@@ -112,45 +85,33 @@ static void member_main(void *arg)
             enqueue(h, j);
         }
     }
-    h->running--;
-    m->ended = true;
+    list_append(&h->resting, &m->node);
     mutex_unlock(&h->lock);
 }
 
-/* Joins threads that have ended, or all at the end. The lock is held, but released while
- * joining. */
-static void reap(struct helpers *h, bool all)
+static void *helpers_begin(void *owner)
 {
-    struct member **link = &h->members;
-    while (*link) {
-        struct member *m = *link;
-        if (!all && !m->ended) {
-            link = &m->next;
-            continue;
-        }
-        *link = m->next;
-        mutex_unlock(&h->lock);
-        thread_join(m->thread);
-        mem_free(m);
-        mutex_lock(&h->lock);
-        link = &h->members;
-    }
+    thread_background();
+    return owner;
 }
 
-/* Starts one more thread if the system has one. */
-static void start_member(struct helpers *h)
+struct helpers *helpers_new(unsigned loops)
 {
-    struct member *m = MEM_NEW(struct member);
-    m->helpers = h;
-    struct err *e = thread_start("helper", member_main, m, &m->thread);
-    if (e) {
-        err_free(e);
-        mem_free(m);
-        return;
+    unsigned most = (loops + 1) / 2 < CREW_MOST_THREADS ? (loops + 1) / 2 : CREW_MOST_THREADS;
+    unsigned members = most ? most : 1; /* without threads they work where a job is submitted */
+    struct helpers *h = mem_zalloc(sizeof(*h) + members * sizeof(h->members[0]));
+    h->kind =
+        (struct crew_kind){.name = "helper", .most = most, .idle = IDLE, .begin = helpers_begin};
+    h->crew = crew_new(&h->kind, h);
+    mutex_init(&h->lock, MUTEX_RANK_THREAD);
+    list_init(&h->fresh);
+    list_init(&h->longer);
+    list_init(&h->resting);
+    for (unsigned i = 0; i < members; i++) {
+        h->members[i] = (struct member){.work.run = member_work, .helpers = h};
+        list_append(&h->resting, &h->members[i].node);
     }
-    m->next = h->members;
-    h->members = m;
-    h->running++;
+    return h;
 }
 
 void helpers_submit(struct helpers *h, struct helpers_job *j)
@@ -158,21 +119,14 @@ void helpers_submit(struct helpers *h, struct helpers_job *j)
     list_init(&j->node);
     j->slices = 0;
     mutex_lock(&h->lock);
-    if (h->waiting >= h->idle && h->running < h->most) {
-        reap(h, false);
-        start_member(h);
-    }
-    bool taken = h->running > 0;
-    if (taken) {
-        enqueue(h, j);
-        mutex_cond_signal(&h->work);
-    }
+    enqueue(h, j);
+    struct list *node = list_pop(&h->resting);
     mutex_unlock(&h->lock);
-    if (taken)
-        return;
-    while (!j->step(j))
-        ;
-    helpers_post(j);
+    if (!node)
+        return; /* all members work, and take it when its turn comes */
+    struct member *m = LIST_ITEM(node, struct member, node);
+    if (!crew_add(h->crew, &m->work))
+        member_work(&m->work, NULL);
 }
 
 void helpers_cancel(struct helpers_job *j)
@@ -186,10 +140,8 @@ void helpers_free(struct helpers *h)
         return;
     mutex_lock(&h->lock);
     h->stopping = true;
-    mutex_cond_broadcast(&h->work);
-    reap(h, true);
     mutex_unlock(&h->lock);
-    mutex_cond_fini(&h->work);
+    crew_free(h->crew);
     mutex_fini(&h->lock);
     mem_free(h);
 }

@@ -8,7 +8,7 @@
 
 struct crew;
 
-#define CREW_MOST_THREADS 16u
+#define CREW_MOST_THREADS 64u
 
 /* The kind of a crew; must live as long as the crew. */
 struct crew_kind {
