@@ -59,22 +59,34 @@ static struct err *repo_agent_open_library(struct repo_agent *a)
     return initialize ? (struct err *)initialize(repo_agent_handle(a)) : NULL;
 }
 
-struct err *repo_agent_load(const char *directory, const char *name, struct repo_agent **ret)
+struct err *repo_agent_find(const char *directory, const char *name, char **ret)
 {
     if (!*name || strchr(name, '/') || name[0] == '.')
         return err_new(STATUS_INVALID_ARG, "invalid repository agent name '%s'", name);
     struct strbuf path = STRBUF_INIT;
     strbuf_printf(&path, "%s/%s/libtritonrepoagent_%s.so", directory, name, name);
+    bool there = file_exists(strbuf_str(&path));
+    if (there && ret)
+        *ret = strbuf_take(&path);
+    strbuf_fini(&path);
+    return there ? NULL
+                 : err_new(STATUS_INVALID_ARG,
+                           "repository agent '%s': unable to find 'libtritonrepoagent_%s.so' for "
+                           "repo agent '%s', searched: %s",
+                           name, name, name, directory);
+}
+
+struct err *repo_agent_load(const char *directory, const char *name, struct repo_agent **ret)
+{
+    char *path;
+    struct err *e = repo_agent_find(directory, name, &path);
+    if (e)
+        return e;
     struct repo_agent *a = MEM_NEW(struct repo_agent);
     a->magic = AGENT_MAGIC;
     a->name = mem_strdup(name);
-    a->path = strbuf_take(&path);
-    struct err *e = file_exists(a->path)
-                        ? repo_agent_open_library(a)
-                        : err_new(STATUS_INVALID_ARG,
-                                  "unable to find 'libtritonrepoagent_%s.so' for repo agent '%s', "
-                                  "searched: %s",
-                                  name, name, directory);
+    a->path = path;
+    e = repo_agent_open_library(a);
     if (e) {
         repo_agent_free(a);
         return err_wrap(e, "repository agent '%s'", name);

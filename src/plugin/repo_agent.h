@@ -50,9 +50,13 @@ struct repo_agent_model {
     void *state;                       /* owned by the agent */
 };
 
+/* repo_agent_find - the path DIRECTORY/NAME/libtritonrepoagent_NAME.so of an agent's library.
+ * ret     the caller frees it (mem_free); NULL = only whether it is there
+ * errors  INVALID_ARG for an invalid name or a missing library */
+struct err *repo_agent_find(const char *directory, const char *name, char **ret);
+
 /* repo_agent_load - load DIRECTORY/NAME/libtritonrepoagent_NAME.so and initialize it. Blocks.
- * errors  INVALID_ARG for an invalid name or a missing library; NOT_FOUND without ModelAction;
- *         the agent's own */
+ * errors  those of repo_agent_find; NOT_FOUND without ModelAction; the agent's own */
 struct err *repo_agent_load(const char *directory, const char *name, struct repo_agent **ret);
 
 /* repo_agent_free - finalize the agent; no model of it is left. The library stays mapped. NULL

@@ -25,7 +25,8 @@ static const char usage[] =
     "  --load                  also load each model, one after the other, in a process of its "
     "own,\n"
     "                          and unload it: what its backend says of its files. Without it no\n"
-    "                          file of a model is opened but its configuration and its labels.\n"
+    "                          file of a model is opened but its configuration, and labels and\n"
+    "                          tensors that this names.\n"
     "  --load-timeout=SECONDS  how long one model may take for that (120)\n"
     "  --json                  print the problems as one JSON object\n"
     "\n"
@@ -98,6 +99,7 @@ static int check_and_print(const struct command *c, const struct options *o)
                                .namespacing = o->model_namespacing,
                                .features = &rooms_list,
                                .backend_directory = o->backend_directory,
+                               .agent_directory = o->repoagent_directory,
                                .load = c->load ? check_load_model : NULL,
                                .arg = &load};
     struct check_report report;

@@ -147,7 +147,8 @@ static void look_at_repository(struct migrate *m, const char *path, const struct
                                .strict = o->strict_model_config,
                                .namespacing = o->model_namespacing,
                                .features = &rooms_list,
-                               .backend_directory = o->backend_directory};
+                               .backend_directory = o->backend_directory,
+                               .agent_directory = o->repoagent_directory};
     struct check_report report;
     check_repositories(&s, &report);
     tell_models(m, path, &report);
@@ -184,6 +185,7 @@ static void look_at_server(void *arg, char *const *argv, size_t argc)
     struct options *o = mem_alloc(sizeof(*o));
     options_defaults(o);
     const char *backends = m->backends ? m->backends : o->backend_directory;
+    const char *agents = o->repoagent_directory;
     m->found++;
     m->varies = m->varies_more = false;
     tell_place(m);
@@ -191,6 +193,8 @@ static void look_at_server(void *arg, char *const *argv, size_t argc)
     look_at_options(m, o);
     if (m->backends || !file_is_dir(o->backend_directory))
         o->backend_directory = backends;
+    if (!file_is_dir(o->repoagent_directory))
+        o->repoagent_directory = agents;
     const char *const *paths = m->repository_count ? m->repositories : o->repositories;
     size_t count = m->repository_count ? m->repository_count : o->repository_count;
     if (!count)

@@ -490,7 +490,6 @@ static struct err *sequences_make(struct serve_version *v, struct scheduler **re
         return e;
     s->base = (struct scheduler){.ops = sequences_ops,
                                  .version = v,
-                                 .adds_inputs = true,
                                  .late = "timeout of the corresponding sequence has been expired"};
     v->target.again = s->iterative ? sequences_again : NULL;
     v->target.ended = sequences_ended;

@@ -144,7 +144,6 @@ struct scheduler {
     /* the most requests of one take; 0 = take itself fits r->batch to the batch */
     size_t room;
     bool may_inline;  /* a pushed request may run at once on the thread that pushed it */
-    bool adds_inputs; /* requests get inputs that the configuration does not list */
     bool follows;     /* its answers depend on which other versions serve */
     const char *late; /* the error text for a request that waited too long */
     /* each is freed by its own `free`; NULL = none */

@@ -118,9 +118,12 @@ static struct err *read_data(const char *model_dir, const char *name, const inpu
                    ret->size, in->input_data_file, name, len);
 }
 
-static struct err *fill_sample(const char *model_dir, struct warmup_sample *s)
+/* Makes the data of one sample; warmup_free_data frees them, after an error too. */
+static struct err *fill_sample(const char *model_dir, const sample_proto *proto,
+                               struct warmup_sample *s)
 {
     struct err *e = NULL;
+    s->proto = proto;
     s->data = mem_zalloc((s->proto->n_inputs + 1) * sizeof(*s->data));
     for (size_t i = 0; !e && i < s->proto->n_inputs; i++) {
         const char *name = s->proto->inputs[i]->key;
@@ -131,7 +134,16 @@ static struct err *fill_sample(const char *model_dir, struct warmup_sample *s)
         else
             e = make_data(name, in, &s->data[i]);
     }
-    return e;
+    return err_wrap(e, "warmup sample '%s'", proto->name);
+}
+
+static void warmup_free_data(const struct warmup_sample *s)
+{
+    for (size_t i = 0; s->data && i < s->proto->n_inputs; i++) {
+        buf_unref(s->data[i].buf);
+        mem_free(s->data[i].file);
+    }
+    mem_free(s->data);
 }
 
 struct err *warmup_new(const struct serve_version *v, struct warmup **ret)
@@ -143,11 +155,8 @@ struct err *warmup_new(const struct serve_version *v, struct warmup **ret)
     struct warmup *w = MEM_NEW(struct warmup);
     w->samples = mem_zalloc(proto->n_model_warmup * sizeof(*w->samples));
     struct err *e = NULL;
-    for (size_t i = 0; !e && i < proto->n_model_warmup; i++) {
-        struct warmup_sample *s = &w->samples[w->count++];
-        s->proto = proto->model_warmup[i];
-        e = err_wrap(fill_sample(v->model->dir, s), "warmup sample '%s'", s->proto->name);
-    }
+    for (size_t i = 0; !e && i < proto->n_model_warmup; i++)
+        e = fill_sample(v->model->dir, proto->model_warmup[i], &w->samples[w->count++]);
     if (e) {
         warmup_free(w);
         return e;
@@ -160,14 +169,8 @@ void warmup_free(struct warmup *w)
 {
     if (!w)
         return;
-    for (size_t i = 0; i < w->count; i++) {
-        struct warmup_sample *s = &w->samples[i];
-        for (size_t k = 0; s->data && k < s->proto->n_inputs; k++) {
-            buf_unref(s->data[k].buf);
-            mem_free(s->data[k].file);
-        }
-        mem_free(s->data);
-    }
+    for (size_t i = 0; i < w->count; i++)
+        warmup_free_data(&w->samples[i]);
     mem_free(w->samples);
     mem_free(w);
 }
@@ -201,15 +204,16 @@ static void warmup_released(struct request *r, void *owner)
 
 /* True for control tensors of a sequence model. The configuration does not list them as inputs,
  * so they are not checked as inputs. */
-static bool is_control(const struct serve_version *v, const char *name)
+static bool is_control(const struct model_config *config, const char *name)
 {
-    return v->scheduler->adds_inputs && config_input(v->config, name, strlen(name)) < 0;
+    return config->scheduler == CONFIG_SCHEDULER_SEQUENCE &&
+           config_input(config, name, strlen(name)) < 0;
 }
 
-static void warmup_add_input(struct request *r, const struct serve_version *v, const char *name,
-                             const input_proto *in, const struct warmup_data *data)
+static void warmup_add_input(struct request *r, const char *name, const input_proto *in,
+                             const struct warmup_data *data)
 {
-    size_t batched = v->config->max_batch_size > 0;
+    size_t batched = r->config->max_batch_size > 0;
     int64_t *shape = arena_alloc(&r->arena, (in->n_dims + 1) * sizeof(*shape));
     shape[0] = 1;
     if (in->n_dims)
@@ -218,11 +222,47 @@ static void warmup_add_input(struct request *r, const struct serve_version *v, c
     struct tensor_input *added =
         request_add_input(r, name, strlen(name), (enum datatype)in->data_type, shape,
                           (uint32_t)(in->n_dims + batched), &piece, 1);
-    if (!added || !is_control(v, name))
+    if (!added || !is_control(r->config, name))
         return;
     added->model_shape = added->shape;
     added->model_rank = added->rank;
     shape_elements(added->shape, added->rank, &added->elements);
+}
+
+static void warmup_add_inputs(struct request *r, const struct warmup_sample *s, bool controls)
+{
+    for (size_t i = 0; i < s->proto->n_inputs; i++)
+        if (is_control(r->config, s->proto->inputs[i]->key) == controls)
+            warmup_add_input(r, s->proto->inputs[i]->key, s->proto->inputs[i]->value, &s->data[i]);
+}
+
+static struct err *warmup_prepare(struct request *r, const struct warmup_sample *s)
+{
+    warmup_add_inputs(r, s, false);
+    struct err *e = request_prepare(r);
+    if (!e)
+        warmup_add_inputs(r, s, true);
+    return e;
+}
+
+static void nothing_pinned(struct request_target *target)
+{
+    (void)target;
+}
+
+struct err *warmup_check(const struct model_config *config, const char *model_dir, size_t sample,
+                         bool complete)
+{
+    struct request_target target = {.config = config, .unpin = nothing_pinned};
+    struct warmup_sample s = {0};
+    struct err *e = fill_sample(model_dir, config->proto->model_warmup[sample], &s);
+    if (!e && complete) {
+        struct request *r = request_new(&target, NULL, warmup_respond, NULL);
+        e = err_wrap(warmup_prepare(r, &s), "warmup sample '%s'", s.proto->name);
+        request_unref(r);
+    }
+    warmup_free_data(&s);
+    return e;
 }
 
 /* Makes one request. A sample with a batch size makes that many requests of one row each. */
@@ -231,15 +271,7 @@ static struct err *warmup_make_request(const struct warmup_sample *s, struct ser
 {
     version_pin(v);
     struct request *r = request_new(&v->target, NULL, warmup_respond, run);
-    for (size_t i = 0; i < s->proto->n_inputs; i++)
-        if (!is_control(v, s->proto->inputs[i]->key))
-            warmup_add_input(r, v, s->proto->inputs[i]->key, s->proto->inputs[i]->value,
-                             &s->data[i]);
-    struct err *e = request_prepare(r);
-    for (size_t i = 0; !e && i < s->proto->n_inputs; i++)
-        if (is_control(v, s->proto->inputs[i]->key))
-            warmup_add_input(r, v, s->proto->inputs[i]->key, s->proto->inputs[i]->value,
-                             &s->data[i]);
+    struct err *e = warmup_prepare(r, s);
     if (!e && v->scheduler->ops.sample)
         e = v->scheduler->ops.sample(v->scheduler, r);
     if (e) {

@@ -4,6 +4,10 @@
  * source  spec/model_configuration.txt, Model Warmup; spec/model_config_proto.txt, ModelWarmup */
 #include "base/err.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
+struct model_config;
 struct plugin_instance;
 struct serve_version;
 struct warmup;
@@ -13,6 +17,13 @@ struct warmup;
  * errors  NOT_FOUND or INVALID_ARG for a file that does not exist, leads out of MODEL/warmup, or
  *         is too short; UNAVAILABLE without memory */
 struct err *warmup_new(const struct serve_version *v, struct warmup **ret);
+
+/* warmup_check - the error that warmup_new or warmup_run would have with one sample before the
+ * backend sees it. Blocks.
+ * sample    its index in the configuration
+ * complete  false = the backend may add inputs, so only the data is looked at */
+struct err *warmup_check(const struct model_config *config, const char *model_dir, size_t sample,
+                         bool complete);
 
 /* warmup_run - run all samples in order on an instance that gets no other requests yet. Returns
  * when each request was answered and released. The statistics count them as any request. Blocks.

@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import paths
+from harness import paths, rawhttp
 from harness.ensembles import chain
 from harness.repository import Repository
+from harness.servers import Nereid
 
 ENSEMBLE = """\
 platform: "ensemble"
@@ -98,7 +99,7 @@ def make_broken(repository: Repository) -> dict[str, tuple[str, str]]:
         "circle1": ("circle1/config.pbtxt", "circle1 -> circle2 -> circle1"),
         "circle2": ("circle2/config.pbtxt", "circle2 -> circle1 -> circle2"),
         "lacks": ("lacks/config.pbtxt", "'nowhere'"),
-        "warm": ("warm/warmup/x", "model_warmup names it"),
+        "warm": ("warm/config.pbtxt", "warmup sample 'w': warmup setting of input 'INPUT0': "),
         "state": ("state/config.pbtxt", "initial_state of state 'IN'"),
         "huge": ("huge", "1073741824 bytes"),
     }
@@ -119,6 +120,93 @@ def test_every_problem_is_told_once(tmp_path: Path) -> None:
     text = check(repository.path).stdout
     assert all(f"{one['place']}: {one['problem']}\n    mend: {one['mend']}\n" in text for one in found)
     assert text.endswith(f"{len(expected) + 3} models, {len(expected)} problems\n")
+
+
+def sample(data: str = "zero_data: true", dims: str = "[ 4 ]", datatype: str = "TYPE_FP32", name: str = "INPUT0", rows: int = 1, more: str = "") -> str:
+    inputs = f"inputs {{ key: '{name}' value {{ data_type: {datatype} dims: {dims} {data} }} }}" if name else ""
+    return f"model_warmup {{ name: 'w' batch_size: {rows} {inputs} {more} }}\n"
+
+
+def make_warm(repository: Repository) -> dict[str, str]:
+    """Models with warm-up that no backend need see to refuse it, and some that are right: name -> part of the problem, "" = none."""
+    file = "input_data_file: 'x'"
+    for name, extra in {
+        "elsewhere": sample(name="INPUT9"),
+        "nothing": sample(name=""),
+        "rows": sample(rows=99),
+        "short": sample(file),
+        "folder": sample(file),
+        "pipe": sample(file),
+        "type": sample(datatype="TYPE_INT32"),
+        "shape": sample(dims="[ 3 ]"),
+        "second": sample(rows=2) + sample(name="INPUT9"),
+        "both": sample(dims="[ 3 ]") + sample(datatype="TYPE_INT32"),
+        "fine": sample(rows=4) + sample(file),
+    }.items():
+        repository.identity(name, dims=(4,), max_batch_size=4, extra=extra)
+    repository.identity("words", "BYTES", (2,), extra=sample(file, "[ 2 ]", "TYPE_STRING"))
+    control = "sequence_batching { control_input [ { name: 'START' control [ { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } ] } ] }\n"
+    start = "inputs { key: 'START' value { data_type: TYPE_INT32 dims: [ 1 ] zero_data: true } }"
+    repository.identity("controlled", dims=(4,), max_batch_size=4, extra=control + sample(more=start))
+    repository.identity("uncontrolled", dims=(4,), max_batch_size=4, extra=control + sample())
+    for name in ("short", "folder", "pipe", "fine", "words"):
+        (repository.path / name / "warmup").mkdir()
+    for name, content in (("short", b"\1\0\0"), ("fine", b"\0" * 16), ("words", b"\1\0\0\0a\2\0\0\0b")):
+        (repository.path / name / "warmup" / "x").write_bytes(content)
+    (repository.path / "folder" / "warmup" / "x").mkdir()
+    os.mkfifo(repository.path / "pipe" / "warmup" / "x")
+    return {
+        "elsewhere": "must specify input 'INPUT0'",
+        "nothing": "must specify input 'INPUT0'",
+        "rows": "must have batch_size <= max batch size",
+        "short": "warmup setting expects 16 bytes, but the data provided from 'x' for input 'INPUT0' only has 3 bytes",
+        "folder": "not a regular file",
+        "pipe": "not a regular file",
+        "type": "data-type is 'INT32', but model 'type' expects 'FP32'",
+        "shape": "Expected [-1,4], got [1,3]",
+        "second": "must specify input 'INPUT0'",
+        "both": "Expected [-1,4], got [1,3]",
+        "fine": "",
+        "words": "the last string of inference input 'INPUT0'",
+        "controlled": "",
+        "uncontrolled": "must specify input 'START'",
+    }
+
+
+def test_warm_up_is_judged_as_the_server_does(tmp_path: Path) -> None:
+    """Each sample that is wrong is told."""
+    repository = Repository(tmp_path / "models")
+    expected = make_warm(repository)
+    found = problems(repository.path)
+    assert {one["place"] for one in found} <= {f"{repository.path}/{name}/config.pbtxt" for name in expected}
+    assert sorted(one["model"] for one in found) == sorted([name for name, what in expected.items() if what] + ["both"])
+    for name, what in expected.items():
+        assert not what or any(what in one["problem"] for one in found if one["model"] == name), (name, found)
+    with Nereid(repository.path, {"exit-on-error": "false", "strict-readiness": "false"}) as server:
+        rows = {row["name"]: row for row in rawhttp.post(server.http, "/v2/repository/index", b"").json()}
+    for name, what in expected.items():
+        assert what in rows[name].get("reason", "") and (rows[name]["state"] == "READY") == (not what), rows[name]
+
+
+def test_what_a_backend_fills_in_is_not_judged(tmp_path: Path) -> None:
+    """Inputs that only the model's file has; the data for them is looked at."""
+    repository = Repository(tmp_path / "models")
+    config = 'backend: "identity" output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
+    repository.model("fine", config + sample(name="ANY"))
+    repository.model("torn", config + sample("input_data_file: 'x'", name="ANY"))
+    (found,) = problems(repository.path)
+    assert found["model"] == "torn" and "warmup setting of input 'ANY'" in found["problem"]
+    assert len(problems(repository.path, "--strict-model-config")) == 2
+
+
+def test_an_agent_that_is_not_there(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("lost", extra='model_repository_agents { agents [ { name: "checksum" }, { name: "nope" }, { name: "../nope" } ] }')
+    first, second = problems(repository.path)
+    assert "unable to find 'libtritonrepoagent_nope.so' for repo agent 'nope'" in first["problem"]
+    assert "name an agent that is installed" in first["mend"] and "has checksum" in first["mend"]
+    assert "invalid repository agent name '../nope'" in second["problem"]
+    assert len(problems(repository.path, f"--repoagent-directory={tmp_path}")) == 3
 
 
 def test_a_name_that_no_client_can_ask_for(tmp_path: Path) -> None:

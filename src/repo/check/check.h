@@ -30,6 +30,7 @@ struct check_settings {
     bool namespacing;                    /* as --model-namespacing */
     const struct feature_list *features; /* they check their own files */
     const char *backend_directory;       /* as --backend-directory */
+    const char *agent_directory;         /* as --repoagent-directory */
 
     /* load - load a model as the server would, and unload it; NULL = models are not loaded. Models
      * with other problems are not loaded.

@@ -118,7 +118,7 @@ static bool is_written(const struct check *c, const struct check_model *m)
     const Inference__ModelEnsembling *steps = m->proto->ensemble_scheduling;
     for (size_t i = 0; i < steps->n_step; i++) {
         const struct check_model *step = check_ensembles_find(c, m, steps->step[i]->model_name);
-        if (!step || !step->proto->n_input || !step->proto->n_output)
+        if (!step || !check_files_written(step->proto))
             return false;
     }
     return true;

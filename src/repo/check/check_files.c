@@ -11,11 +11,13 @@
 #include "os/files/file.h"
 #include "os/files/tree.h"
 #include "plugin/backend.h"
+#include "plugin/repo_agent.h"
 #include "proto/model_config.pb-c.h"
 #include "repo/check/check_priv.h"
 #include "repo/load/load_labels.h"
 #include "serve/features.h"
 #include "serve/version.h"
+#include "serve/warmup.h"
 #include "repo/load/load.h"
 #include "repo/load/local.h"
 
@@ -149,6 +151,34 @@ static void check_features(const struct subject *s, const struct model_config *c
         check_add_error(s->c, s->model, s->config, e, mend);
 }
 
+bool check_files_written(const Inference__ModelConfig *p)
+{
+    bool written = p->n_input && p->n_output;
+    for (size_t i = 0; written && i < p->n_input; i++)
+        written = p->input[i]->data_type && p->input[i]->n_dims;
+    for (size_t i = 0; written && i < p->n_output; i++)
+        written = p->output[i]->data_type && p->output[i]->n_dims;
+    return written;
+}
+
+/* True if no backend adds anything to the configuration. */
+static bool check_files_is_final(const struct subject *s, const Inference__ModelConfig *p)
+{
+    return s->c->settings->strict || check_files_written(p) ||
+           p->scheduling_choice_case ==
+               INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING;
+}
+
+static void check_warmup(const struct subject *s, const struct model_config *config)
+{
+    for (size_t i = 0; i < config->proto->n_model_warmup; i++) {
+        struct err *e = warmup_check(config, s->dir, i, check_files_is_final(s, config->proto));
+        if (e)
+            check_add_error(s->c, s->model, s->config, e,
+                            "correct model_warmup; its files lie in the model's folder warmup");
+    }
+}
+
 /* Checks that need the configuration as the server uses it. */
 static void check_compiled(const struct subject *s, Inference__ModelConfig **p)
 {
@@ -159,22 +189,9 @@ static void check_compiled(const struct subject *s, Inference__ModelConfig **p)
         return;
     }
     check_labels(s, config);
+    check_warmup(s, config);
     check_features(s, config);
     config_unref(config);
-}
-
-static void check_warmup(const struct subject *s, const Inference__ModelConfig *p)
-{
-    char *dir = file_join(s->dir, "warmup");
-    for (size_t i = 0; i < p->n_model_warmup; i++)
-        for (size_t k = 0; k < p->model_warmup[i]->n_inputs; k++) {
-            const Inference__ModelWarmup__Input *in = p->model_warmup[i]->inputs[k]->value;
-            if (in && (int)in->input_data_type_case ==
-                          INFERENCE__MODEL_WARMUP__INPUT__INPUT_DATA_TYPE_INPUT_DATA_FILE)
-                need_file(s, dir, in->input_data_file, "model_warmup names it, and it is not there",
-                          "put the file there, or change model_warmup");
-        }
-    mem_free(dir);
 }
 
 static void check_groups(const struct subject *s, Inference__ModelConfig *p)
@@ -190,16 +207,33 @@ static void check_groups(const struct subject *s, Inference__ModelConfig *p)
                             : "correct instance_group");
 }
 
-/* "identity, onnxruntime": the directories of backends. */
-static void put_installed(struct strbuf *sb, const char *directory)
+/* Tells that a plug-in is not there, and which are: "identity, onnxruntime", the directories.
+ * kind  of plug-in, with its article */
+static void check_add_missing(const struct subject *s, struct err *e, const char *kind,
+                              const char *directory)
 {
+    struct strbuf sb = STRBUF_INIT;
     struct local_names names = {0};
-    struct err *e = local_directories(directory, &names);
-    strbuf_printf(sb, "'%s' has %s", directory, e || !names.count ? "none" : "");
+    struct err *unread = local_directories(directory, &names);
+    strbuf_printf(&sb, "name %s that is installed, or install this one; '%s' has %s", kind,
+                  directory, unread || !names.count ? "none" : "");
     for (size_t i = 0; i < names.count; i++)
-        strbuf_printf(sb, "%s%s", i ? ", " : "", names.names[i]);
-    err_free(e);
+        strbuf_printf(&sb, "%s%s", i ? ", " : "", names.names[i]);
+    check_add_error(s->c, s->model, s->config, e, strbuf_str(&sb));
+    err_free(unread);
     local_names_fini(&names);
+    strbuf_fini(&sb);
+}
+
+static void check_agents(const struct subject *s, const Inference__ModelConfig *p)
+{
+    const Inference__ModelRepositoryAgents *wanted = p->model_repository_agents;
+    for (size_t i = 0; wanted && i < wanted->n_agents; i++) {
+        struct err *e =
+            repo_agent_find(s->c->settings->agent_directory, wanted->agents[i]->name, NULL);
+        if (e)
+            check_add_missing(s, e, "an agent", s->c->settings->agent_directory);
+    }
 }
 
 static void check_backend(const struct subject *s, const Inference__ModelConfig *p, int64_t version)
@@ -212,13 +246,8 @@ static void check_backend(const struct subject *s, const Inference__ModelConfig 
                                                           .model = s->model,
                                                           .model_dir = s->dir,
                                                           .version = version});
-    if (!e)
-        return;
-    struct strbuf mend = STRBUF_INIT;
-    strbuf_puts(&mend, "name a backend that is installed, or install this one; ");
-    put_installed(&mend, s->c->settings->backend_directory);
-    check_add_error(s->c, s->model, s->config, e, strbuf_str(&mend));
-    strbuf_fini(&mend);
+    if (e)
+        check_add_missing(s, e, "a backend", s->c->settings->backend_directory);
 }
 
 /* The rules of the configuration, as far as it goes without the backend.
@@ -237,13 +266,13 @@ static void check_rules(const struct subject *s, int64_t version, const char *co
     }
     config_fill_defaults(p, s->model);
     e = config_check_model(p, s->model,
-                           s->c->settings->strict ? CONFIG_CHECK_FULL : CONFIG_CHECK_PARTIAL);
+                           check_files_is_final(s, p) ? CONFIG_CHECK_FULL : CONFIG_CHECK_PARTIAL);
     if (e) {
         check_add_error(s->c, s->model, s->config, e, "correct the configuration");
     } else {
         check_groups(s, p);
         check_backend(s, p, version);
-        check_warmup(s, p);
+        check_agents(s, p);
         check_compiled(s, &p);
     }
     config_free_proto(p);

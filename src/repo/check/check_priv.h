@@ -29,6 +29,10 @@ void check_add(struct check *c, const char *model, const char *place, const char
 void check_add_error(struct check *c, const char *model, const char *path, struct err *e,
                      const char *mend);
 
+/* check_files_written - true if a configuration has all that is to be known of its inputs and
+ * outputs. Backends leave such a one as it is written. */
+bool check_files_written(const struct Inference__ModelConfig *p);
+
 /* check_files_model - check versions, definitions, labels and warm-up data of one model.
  * written  its configuration, without defaults; borrowed */
 void check_files_model(struct check *c, const char *model, const char *dir,
