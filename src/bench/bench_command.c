@@ -113,7 +113,7 @@ static struct err *bench_look(struct bench *b)
     }
     lane->free(lane);
     strbuf_fini(&c.answer);
-    return err_wrap(e, "model '%s' at %s:%u", o->model, o->host, o->port);
+    return err_wrap(e, "model '%s' at %s", o->model, o->address);
 }
 
 static void forget_signals(struct bench *b)

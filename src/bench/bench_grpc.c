@@ -548,7 +548,7 @@ static void grpc_send(struct bench_lane *l, struct bench_call *call)
         grpc_header(":path", g->kind == BENCH_LANE_UNARY
                                  ? call->path
                                  : "/inference.GRPCInferenceService/ModelStreamInfer"),
-        grpc_header(":authority", c->wire->options->host),
+        grpc_header(":authority", bench_options_authority(c->wire->options)),
         grpc_header("te", "trailers"),
         grpc_header("content-type", "application/grpc"),
         grpc_header("user-agent", "nereid-bench"),

@@ -119,7 +119,7 @@ void bench_html_fill(const struct strbuf *page, const struct bench_options *o,
                      const struct bench_result *results, uint32_t count, struct strbuf *to)
 {
     struct strbuf json = STRBUF_INIT, text = STRBUF_INIT;
-    strbuf_printf(&text, "%s at %s:%u", o->model, o->host, o->port);
+    strbuf_printf(&text, "%s at %s", o->model, o->address);
     strbuf_puts(&json, "{\"title\":");
     html_put_string(&json, strbuf_str(&text));
     text.len = 0;

@@ -29,8 +29,8 @@ static void memory_ask_http(const struct bench_memory *m, uint64_t bytes, struct
     strbuf_printf(to,
                   "POST /v2/systemsharedmemory/region/%s/%s HTTP/1.1\r\nHost: %s\r\n"
                   "Content-Length: %zu\r\n\r\n%s",
-                  m->name, bytes ? "register" : "unregister", m->options->host, body.len,
-                  strbuf_str(&body));
+                  m->name, bytes ? "register" : "unregister", bench_options_authority(m->options),
+                  body.len, strbuf_str(&body));
     strbuf_fini(&body);
 }
 

@@ -42,7 +42,7 @@ static void ask_http(const struct bench_options *o, enum bench_question q, struc
         [BENCH_METADATA] = "", [BENCH_CONFIG] = "/config", [BENCH_STATISTICS] = "/stats"};
     strbuf_puts(ret, "GET ");
     bench_model_path(o, ret);
-    strbuf_printf(ret, "%s HTTP/1.1\r\nHost: %s\r\n\r\n", ends[q], o->host);
+    strbuf_printf(ret, "%s HTTP/1.1\r\nHost: %s\r\n\r\n", ends[q], bench_options_authority(o));
 }
 
 /* The three requests have the same two fields. */

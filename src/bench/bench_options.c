@@ -2,6 +2,8 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "os/sock.h"
+#include "os/sock_unix.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -192,21 +194,21 @@ static struct err *read_address(const struct bench_row *row, const char *text,
                                 struct bench_options *o)
 {
     const char *found = text;
-    const char *scheme = strstr(text, "://");
+    const char *scheme = sock_unix_path(text) ? NULL : strstr(text, "://");
     if (strncasecmp(text, "https://", 8) == 0 || strncasecmp(text, "grpcs://", 8) == 0)
         return bench_options_bad(
             row, "an address without TLS, which nereid bench does not speak: http://HOST:PORT",
             text);
     text = scheme ? scheme + 3 : text;
     size_t len = strlen(text);
-    while (len && text[len - 1] == '/' && strncmp(text, "unix:", 5) != 0)
+    while (len && text[len - 1] == '/' && !sock_unix_path(text))
         len--;
     char *host = mem_strndup(text, len);
     char *colon = strrchr(host, ':');
     char *bracket = strrchr(host, ']');
     unsigned long port = 0;
     bool ok = *host;
-    if (strncmp(host, "unix:", 5) != 0 && colon &&
+    if (!sock_unix_path(host) && colon &&
         (bracket ? colon > bracket : strchr(host, ':') == colon)) {
         char *end;
         port = strtoul(colon + 1, &end, 10);
@@ -335,6 +337,7 @@ static struct err *bench_options_check(struct bench_options *o)
         o->host = mem_strdup("localhost");
     if (!o->port)
         o->port = o->protocol == BENCH_GRPC ? 8001 : 8000;
+    o->address = sock_address(o->host, o->port);
     return NULL;
 }
 
@@ -379,6 +382,12 @@ struct err *bench_options_parse(int argc, char **argv, struct bench_options *ret
 void bench_options_fini(struct bench_options *o)
 {
     mem_free(o->host);
+    mem_free(o->address);
+}
+
+const char *bench_options_authority(const struct bench_options *o)
+{
+    return sock_unix_path(o->host) ? "localhost" : o->address;
 }
 
 char *bench_options_help(void)

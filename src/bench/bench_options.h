@@ -42,6 +42,7 @@ struct bench_options {
     const char *version; /* "" = the server chooses */
     char *host;          /* owned */
     uint16_t port;
+    char *address; /* both, for people; owned */
     enum bench_protocol protocol;
     struct bench_range concurrency, rate;
     bool poisson;
@@ -74,6 +75,10 @@ struct bench_options {
  * errors  INVALID_ARG with the option and what it takes */
 struct err *bench_options_parse(int argc, char **argv, struct bench_options *ret);
 void bench_options_fini(struct bench_options *o);
+
+/* bench_options_authority - what requests name as the server: the address, but of a Unix socket,
+ * which has no name of that kind. */
+const char *bench_options_authority(const struct bench_options *o);
 
 /* bench_options_help - the text of --help; the caller frees it (mem_free). */
 char *bench_options_help(void);

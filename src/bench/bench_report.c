@@ -57,8 +57,8 @@ static double bench_inferences(const struct bench_options *o, const struct bench
 void bench_report_settings(const struct bench_options *o, struct strbuf *to)
 {
     strbuf_puts(to, "*** Measurement Settings ***\n");
-    strbuf_printf(to, "  Batch size: %u\n  Service Kind: %s at %s:%u\n", o->batch_size,
-                  o->protocol == BENCH_GRPC ? "gRPC" : "HTTP", o->host, o->port);
+    strbuf_printf(to, "  Batch size: %u\n  Service Kind: %s at %s\n", o->batch_size,
+                  o->protocol == BENCH_GRPC ? "gRPC" : "HTTP", o->address);
     strbuf_printf(to, "  Measurement window: %u msec\n", o->interval_ms);
     if (o->percentile > 0)
         strbuf_printf(to, "  Stabilizing using p" BENCH_OPTIONS_NUMBER " latency\n\n",

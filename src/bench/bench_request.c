@@ -155,8 +155,8 @@ static void head_http(const struct bench_options *o, const struct bench_request 
             (size_t)snprintf(json, sizeof(json), "{\"parameters\":{\"binary_data_output\":true},");
     strbuf_puts(to, "POST ");
     bench_model_path(o, to);
-    strbuf_printf(to, "/infer HTTP/1.1\r\nHost: %s\r\nContent-Length: %zu\r\n", o->host,
-                  len + r->rest.len);
+    strbuf_printf(to, "/infer HTTP/1.1\r\nHost: %s\r\nContent-Length: %zu\r\n",
+                  bench_options_authority(o), len + r->rest.len);
     if (r->json_len != r->rest.len)
         strbuf_printf(to,
                       "Content-Type: application/octet-stream\r\n"

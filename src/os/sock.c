@@ -1,6 +1,8 @@
 #include "os/sock.h"
 
 #include "base/fault.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
 #include "os/sock_unix.h"
 
 #include <arpa/inet.h>
@@ -62,8 +64,30 @@ static int sock_new_socket(int family)
                        : socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
+char *sock_address(const char *address, uint16_t port)
+{
+    struct strbuf text = STRBUF_INIT;
+    bool bare = strchr(address, ':') && *address != '[';
+    if (sock_unix_path(address))
+        strbuf_puts(&text, address);
+    else
+        strbuf_printf(&text, bare ? "[%s]:%u" : "%s:%u", *address ? address : "0.0.0.0", port);
+    return strbuf_take(&text);
+}
+
+/* What the system says of an address. doing  "connect to", "listen on" */
+static struct err *sock_system_error(int number, const char *doing, const char *address,
+                                     uint16_t port)
+{
+    char *shown = sock_address(address, port);
+    struct err *e = err_recode(err_errno(number, "cannot %s %s", doing, shown),
+                               number == EMFILE ? STATUS_INTERNAL : STATUS_UNAVAILABLE);
+    mem_free(shown);
+    return e;
+}
+
 static struct err *bind_and_listen(int fd, const struct addrinfo *to, bool only_bind,
-                                   const char *shown, int *ret_fd)
+                                   const char *address, uint16_t port, int *ret_fd)
 {
     if (fd >= 0 && bind(fd, to->ai_addr, to->ai_addrlen) == 0 &&
         (only_bind || listen(fd, BACKLOG) == 0)) {
@@ -71,18 +95,10 @@ static struct err *bind_and_listen(int fd, const struct addrinfo *to, bool only_
         return NULL;
     }
     enum status status = errno == EADDRNOTAVAIL ? STATUS_INVALID_ARG : STATUS_UNAVAILABLE;
-    struct err *e = err_recode(err_errno(errno, "cannot listen on %s", shown), status);
+    struct err *e = err_recode(sock_system_error(errno, "listen on", address, port), status);
     if (fd >= 0)
         close(fd);
     return e;
-}
-
-/* What the system says of an address. doing  "connect to", "listen on" */
-static struct err *sock_system_error(int number, const char *doing, const char *address,
-                                     uint16_t port)
-{
-    return err_recode(err_errno(number, "cannot %s %s:%u", doing, address, port),
-                      number == EMFILE ? STATUS_INTERNAL : STATUS_UNAVAILABLE);
 }
 
 static struct err *sock_look_up(const char *doing, const char *address, uint16_t port, int flags,
@@ -100,8 +116,7 @@ static struct err *sock_look_up(const char *doing, const char *address, uint16_t
     return NULL;
 }
 
-static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, const char *shown,
-                              int *ret_fd)
+static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, int *ret_fd)
 {
     struct addrinfo *found;
     struct err *e = sock_look_up("listen on", address, port, AI_PASSIVE, &found);
@@ -114,20 +129,18 @@ static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, co
         if (reuse)
             setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
     }
-    e = bind_and_listen(fd, found, reuse, shown, ret_fd);
+    e = bind_and_listen(fd, found, reuse, address, port, ret_fd);
     freeaddrinfo(found);
     return e;
 }
 
 struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret_fd)
 {
-    char shown[300];
     const char *path = sock_unix_path(address);
     if (!*address)
         address = "0.0.0.0";
-    snprintf(shown, sizeof(shown), "%s:%u", address, port);
     struct err *e =
-        path ? sock_unix_listen(path, ret_fd) : listen_tcp(address, port, reuse, shown, ret_fd);
+        path ? sock_unix_listen(path, ret_fd) : listen_tcp(address, port, reuse, ret_fd);
     if (!e)
         sock_serves(*ret_fd, true);
     return e;

@@ -34,6 +34,10 @@ struct err *sock_connect(const char *address, uint16_t port, int *ret_fd);
 /* sock_port - the port that a TCP socket is bound to; 0 for others. */
 uint16_t sock_port(int fd);
 
+/* sock_address - an address and a port for people, as "192.0.2.7:8000", "[2001:db8::1]:8000", or
+ * "unix:PATH"; "" is every address of IPv4. The caller frees it (mem_free). */
+char *sock_address(const char *address, uint16_t port);
+
 /* sock_peer - the address of the other end: "192.0.2.7:40312", "[2001:db8::1]:40312", "unix", or
  * "-" if it is gone; cut to `bytes`. */
 void sock_peer(int fd, char *to, size_t bytes);

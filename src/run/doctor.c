@@ -210,10 +210,9 @@ static int tell_port(struct doctor *d, const char *name, bool open, const char *
     const char *path = sock_unix_path(address);
     struct err *e = path ? sock_unix_look(path) : sock_listen(address, port, reuse, &fd);
     const char *what = e ? "cannot be used" : "is free";
-    if (path)
-        fact(name, "%s %s", address, what);
-    else
-        fact(name, "%s:%u %s", *address ? address : "0.0.0.0", port, what);
+    char *shown = sock_address(address, port);
+    fact(name, "%s %s", shown, what);
+    mem_free(shown);
     if (e)
         problem_of(d, e,
                    path ? "make its directory, or remove what lies there, or choose another path"

@@ -1,6 +1,7 @@
 #include "run/fronts.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "grpc/api/grpc_methods.h"
 #include "grpc/grpc_front.h"
 #include "http/api/http_api.h"
@@ -11,6 +12,7 @@
 #include "http/live/live_http.h"
 #include "http/openai/openai.h"
 #include "net/forward.h"
+#include "os/sock.h"
 #include "os/sock_unix.h"
 #include "os/thread.h"
 #include "run/countdown.h"
@@ -34,10 +36,9 @@ static struct err *name_front_option(struct err *e, const char *front, const cha
 
 static void say_started(const char *service, const char *address, uint16_t port)
 {
-    if (sock_unix_path(address))
-        LOG_INFO("Started %s at %s", service, address);
-    else
-        LOG_INFO("Started %s at %s:%u", service, address, port);
+    char *shown = sock_address(address, port);
+    LOG_INFO("Started %s at %s", service, shown);
+    mem_free(shown);
 }
 
 static const char *openai_address(const struct options *o)

@@ -123,10 +123,19 @@ static void command_lines(void **state)
     bench_options_fini(&o);
     unit_succeeds(PARSE(&o, "-m", "x", "-u", "http://[::1]:9/"));
     assert_string_equal(o.host, "::1");
+    assert_string_equal(o.address, "[::1]:9");
+    assert_string_equal(bench_options_authority(&o), "[::1]:9");
     assert_int_equal(o.port, 9);
     bench_options_fini(&o);
     unit_succeeds(PARSE(&o, "-m", "x", "-u", "unix:/tmp/a"));
-    assert_string_equal(o.host, "unix:/tmp/a");
+    assert_string_equal(o.address, "unix:/tmp/a");
+    assert_string_equal(bench_options_authority(&o), "localhost");
+    bench_options_fini(&o);
+    unit_succeeds(PARSE(&o, "-m", "x", "-u", "unix:///tmp/a"));
+    assert_string_equal(o.address, "unix:///tmp/a");
+    bench_options_fini(&o);
+    unit_succeeds(PARSE(&o, "-m", "x", "-u", "fe80::1", "-i", "grpc"));
+    assert_string_equal(o.address, "[fe80::1]:8001");
     bench_options_fini(&o);
     unit_succeeds(PARSE(&o, "-m", "x", "--request-rate-range", "0.1:1:0.1",
                         "--sequence-length-variation", "0"));
@@ -207,7 +216,8 @@ static void requests_have_the_length_that_they_name(void **state)
     unit_succeeds(bench_data_make(&o, m, &d));
     bench_request_make(&o, &d.steps[0], &r);
     bench_request_head(&o, &r, &(struct bench_place){0}, &head);
-    assert_non_null(strstr(head.data, "POST /v2/models/x/versions/3/infer HTTP/1.1\r\n"));
+    assert_non_null(strstr(head.data, "POST /v2/models/x/versions/3/infer HTTP/1.1\r\n"
+                                      "Host: localhost:8000\r\n"));
     const char *body = strstr(head.data, "\r\n\r\n") + 4;
     size_t json = head.len - (size_t)(body - head.data) + r.json_len;
     char expected[100];

@@ -91,6 +91,8 @@ def test_front_ends_in_each_others_way(tmp_path: Path) -> None:
     status, text = doctor(*told, f"--http-address=unix:{tmp_path}/door", "--grpc-port=0")
     assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
     assert f"option --metrics-address: expected an address of its own, found 'unix:{tmp_path}/door'" in text
+    _, text = doctor(*told, "--http-address=::1", "--http-port=0", "--grpc-port=0", "--metrics-port=0")
+    assert "[::1]:0 " in text and " ::1:0 " not in text, text
 
 
 def test_unix_sockets_and_files_of_the_log(tmp_path: Path) -> None:

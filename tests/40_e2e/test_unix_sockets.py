@@ -9,6 +9,7 @@ from pathlib import Path
 import grpc
 import pytest
 from harness import paths, rawgrpc, rawhttp
+from harness.load_tester import bench, measured
 from harness.repository import Repository
 from harness.servers import Nereid
 from tritonclient.grpc import service_pb2 as pb
@@ -64,6 +65,16 @@ def test_each_front_end_has_its_own(folder: Path, models: Path) -> None:
             assert pb.ModelReadyResponse.FromString(ready).ready
         with Connection(server.at["metrics"]) as connection:
             assert b'nv_inference_count{model="one",version="1"} 1' in connection.ask("GET", "/metrics").body
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_the_load_tester_names_it(folder: Path, models: Path, protocol: str) -> None:
+    with AtSockets(folder, models) as server:
+        where = f"unix:{server.at[protocol]}"
+        asked = ["-i", protocol, "-u", where, "-p", "50", "--max-trials", "1", "--shape", "INPUT0:1"]
+        assert f" at {where}\n" in measured("-m", "one", *asked)
+        status, _, err = bench("-m", "no", *asked)
+        assert status == 1 and f"model 'no' at {where}: " in err, err
 
 
 def test_the_socket_of_a_server_that_is_gone_is_used_again(folder: Path, models: Path) -> None:
