@@ -28,6 +28,13 @@ enum exit_status {
     NOT_STABLE = 3,
 };
 
+/* A file that a report goes to. */
+struct bench_file {
+    const char *path;
+    FILE *file; /* NULL = not asked for, or written */
+    bool made;  /* it was not there */
+};
+
 /* Everything of one run. */
 struct bench {
     struct bench_options options;
@@ -41,8 +48,8 @@ struct bench {
     struct bench_load *load;
     struct bench_result *results;
     uint32_t result_count;
-    struct strbuf page;     /* of --html, without what was measured */
-    FILE *csv, *html;       /* NULL = not asked for */
+    struct strbuf page; /* of --html, without what was measured */
+    struct bench_file csv, html;
     struct loop_fd signals; /* readable when one was caught; fd -1 = not watched */
     bool terminal;          /* progress is shown on the standard error */
 };
@@ -218,15 +225,17 @@ static struct err *bench_measure(struct bench *b)
 
 /* Opens a report before anything is measured. What the file holds stays until there is something
  * to write. */
-static struct err *bench_open_file(const char *option, const char *path, FILE **ret)
+static struct err *bench_open_file(const char *option, const char *path, struct bench_file *ret)
 {
     int fd;
+    struct stat there;
+    bool made = path && lstat(path, &there) != 0;
     struct err *e = path ? file_append(path, &fd) : NULL;
     if (!path || e)
         return err_wrap(e, "option --%s", option);
     fcntl(fd, F_SETFL, 0); /* writing to a pipe waits for its reader */
-    *ret = fdopen(fd, "w");
-    if (*ret)
+    *ret = (struct bench_file){path, fdopen(fd, "w"), made};
+    if (ret->file)
         return NULL;
     close(fd);
     return err_new(STATUS_INTERNAL, "option --%s: no memory", option);
@@ -246,18 +255,28 @@ static struct err *bench_open_files(struct bench *b)
     struct err *e = bench_open_file("filename", o->csv, &b->csv);
     if (!e)
         e = bench_open_file("html", o->html, &b->html);
-    if (!e && bench_shares_file(b->csv, b->html))
+    if (!e && bench_shares_file(b->csv.file, b->html.file))
         e = err_new(STATUS_INVALID_ARG,
                     "options --filename and --html: expected two files, found one: '%s' and '%s'",
                     o->csv, o->html);
     return e;
 }
 
-static struct err *bench_write_file(const char *option, const char *path, FILE **file,
+/* Ends a file that nothing was written to: it goes if it is ours. */
+static void bench_leave_file(struct bench_file *file)
+{
+    if (!file->file)
+        return;
+    fclose(file->file);
+    if (file->made)
+        unlink(file->path);
+}
+
+static struct err *bench_write_file(const char *option, struct bench_file *file,
                                     struct strbuf *text)
 {
-    FILE *f = *file;
-    *file = NULL;
+    FILE *f = file->file;
+    file->file = NULL;
     /* A pipe and a device have no length. */
     bool ok = (ftruncate(fileno(f), 0) == 0 || errno == EINVAL) && fputs(strbuf_str(text), f) >= 0;
     int number = errno;
@@ -266,7 +285,7 @@ static struct err *bench_write_file(const char *option, const char *path, FILE *
         ok = false;
     }
     strbuf_fini(text);
-    return ok ? NULL : err_errno(number, "option --%s: writing '%s'", option, path);
+    return ok ? NULL : err_errno(number, "option --%s: writing '%s'", option, file->path);
 }
 
 static const char who[] = "nereid bench";
@@ -277,23 +296,21 @@ static bool bench_write_files(struct bench *b)
     const struct bench_options *o = &b->options;
     struct strbuf text = STRBUF_INIT;
     bool failed = false;
-    if (b->csv) {
+    if (b->csv.file) {
         bench_report_csv(o, b->results, b->result_count, &text);
-        failed = err_tell(who, bench_write_file("filename", o->csv, &b->csv, &text));
+        failed = err_tell(who, bench_write_file("filename", &b->csv, &text));
     }
-    if (b->html) {
+    if (b->html.file) {
         bench_html_fill(&b->page, o, b->results, b->result_count, &text);
-        failed |= err_tell(who, bench_write_file("html", o->html, &b->html, &text));
+        failed |= err_tell(who, bench_write_file("html", &b->html, &text));
     }
     return !failed;
 }
 
 static void bench_fini(struct bench *b)
 {
-    if (b->csv)
-        fclose(b->csv);
-    if (b->html)
-        fclose(b->html);
+    bench_leave_file(&b->csv);
+    bench_leave_file(&b->html);
     forget_signals(b);
     bench_load_free(b->load);
     bench_memory_free(b->memory);

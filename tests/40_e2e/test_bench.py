@@ -305,6 +305,13 @@ def test_too_few_descriptors_to_look_up_a_name(server: Server, protocol: str) ->
     assert got.returncode == 1 and "too few file descriptors" in got.stderr, got.stderr
 
 
+def test_an_address_is_one_that_can_be_asked(recorder: Recorder) -> None:
+    status, _, err = bench("-m", "m", "-u", "[::1]:1")
+    assert status == 1 and "cannot connect to [::1]:1: " in err, err
+    measured(*at(recorder))
+    assert recorder.bodies[0][1]["Host"] == f"{HOST}:{recorder.server_port}"
+
+
 def test_a_report_that_cannot_be_written(recorder: Recorder) -> None:
     for options in (at(recorder), ["--help"]):
         argv = [str(paths.nereid_binary()), "bench", *options]
@@ -495,6 +502,15 @@ def test_reports_are_opened_before_and_both_are_written(recorder: Recorder, tmp_
     page.write_text("old")
     assert bench("-m", "m", "-u", f"{HOST}:1", "--html", str(page))[0] == 1
     assert page.read_text() == "old"
+
+
+def test_no_report_is_left_of_what_was_not_measured(recorder: Recorder, tmp_path: Path) -> None:
+    """Of files that were not there; one that was stays, also an empty one."""
+    table, page, held = (str(tmp_path / name) for name in ("table", "page", "held"))
+    Path(held).touch()
+    for csv_, html in (table, page), (table, held), (held, page), (table, table), (table, "/no/such/folder/page"):
+        status, _, err = bench("-m", "m", "-u", f"{HOST}:1", "-f", csv_, "--html", html)
+        assert status == 1 and [str(each) for each in tmp_path.iterdir()] == [held], (csv_, html, err)
 
 
 @pytest.mark.parametrize("protocol", ["http", "grpc"])
