@@ -1,5 +1,7 @@
 """Inference over gRPC with the real client, and with contents in typed fields."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
@@ -84,6 +86,35 @@ def test_typed_bytes(server: Server) -> None:
     with rawgrpc.Channel(server.grpc) as channel:
         message = channel.call("ModelInfer", request).parse(pb.ModelInferResponse)
     assert message.raw_output_contents[0] == b"\0\0\0\0\x08\0\0\0with\0nul\x03\0\0\0abc"
+
+
+TEXTS: dict[str, Callable[[pb.ModelInferRequest, str], None]] = {
+    "model": lambda q, text: setattr(q, "model_name", text),
+    "model version": lambda q, text: setattr(q, "model_version", text),
+    "request id": lambda q, text: setattr(q, "id", text),
+    "input": lambda q, text: setattr(q.inputs[0], "name", text),
+    "datatype": lambda q, text: setattr(q.inputs[0], "datatype", text),
+    "output": lambda q, text: setattr(q.outputs[0], "name", text),
+    "parameter": lambda q, text: setattr(q.parameters[text], "int64_param", 1),
+    "parameter value": lambda q, text: setattr(q.outputs[0].parameters["shared_memory_region"], "string_param", text),
+    "sequence id": lambda q, text: setattr(q.parameters["sequence_id"], "string_param", text),
+}
+
+
+@pytest.mark.parametrize("what", TEXTS)
+def test_no_text_ends_at_a_zero_byte(nereid: Server, what: str) -> None:
+    """What follows it would not be seen. A stream goes on behind such a request."""
+    asked = rawgrpc.infer_request("id_fp32", [("INPUT0", "FP32", [1], bytes(4))], request_id="a")
+    asked.outputs.add(name="OUTPUT0")
+    wrong = pb.ModelInferRequest.FromString(asked.SerializeToString())
+    TEXTS[what](wrong, "1\0x")
+    with rawgrpc.Channel(nereid.grpc) as channel:
+        answer = channel.call("ModelInfer", wrong)
+        assert (answer.code, answer.details) == ("INVALID_ARGUMENT", f"{what} '1...' holds a zero byte")
+        stream = channel.channel.stream_stream(f"/{rawgrpc.SERVICE}/ModelStreamInfer")
+        sent = [each.SerializeToString() for each in (wrong, asked)]
+        first, second = (pb.ModelStreamInferResponse.FromString(each) for each in stream(iter(sent), timeout=60))
+        assert (first.error_message, second.infer_response.id) == (answer.details, "a")
 
 
 def test_many_calls_on_one_channel(server: Server) -> None:

@@ -135,7 +135,7 @@ def test_many_questions_on_one_stream(nereid: Server) -> None:
 
 
 def test_what_is_no_request(nereid: Server) -> None:
-    for body, code in ((b"\x3a\xff", "INTERNAL"), (field(LIST, b"\xff"), "INTERNAL"), (b"\x08" * 5000, "RESOURCE_EXHAUSTED")):
+    for body, code in ((b"\x3a\xff", "INTERNAL"), (field(LIST, b"\xff"), "INTERNAL"), (field(FILE_OF_SYMBOL, b"inference.ModelConfig\0"), "INVALID_ARGUMENT"), (b"\x08" * 5000, "RESOURCE_EXHAUSTED")):
         with pytest.raises(grpc.RpcError) as error:
             ask(nereid.grpc, "v1", [body])
         assert error.value.code().name == code  # type: ignore[attr-defined]

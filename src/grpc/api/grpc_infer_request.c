@@ -32,6 +32,47 @@ static struct err *check_text(struct infer_pb_slice s, const char *what)
     return NULL;
 }
 
+static struct err *check_param_texts(const struct infer_pb_param *list)
+{
+    struct err *e = NULL;
+    for (const struct infer_pb_param *p = list; p && !e; p = p->next) {
+        e = check_text(p->name, "parameter");
+        if (!e)
+            e = check_text(p->string, grpc_infer_request_is(p->name, "sequence_id")
+                                          ? "sequence id"
+                                          : "parameter value");
+    }
+    return e;
+}
+
+static struct err *check_tensor_texts(const struct infer_pb_tensor *list, const char *what)
+{
+    struct err *e = NULL;
+    for (const struct infer_pb_tensor *t = list; t && !e; t = t->next) {
+        e = check_text(t->name, what);
+        if (!e)
+            e = check_text(t->datatype, "datatype");
+        if (!e)
+            e = check_param_texts(t->params);
+    }
+    return e;
+}
+
+/* Checks every text of a message. */
+static struct err *check_texts(const struct infer_pb_request *pb)
+{
+    struct err *e = check_text(pb->model_name, "model");
+    if (!e)
+        e = check_text(pb->model_version, "model version");
+    if (!e)
+        e = check_text(pb->id, "request id");
+    if (!e)
+        e = check_param_texts(pb->params);
+    if (!e)
+        e = check_tensor_texts(pb->inputs, "input");
+    return e ? e : check_tensor_texts(pb->outputs, "output");
+}
+
 static struct err *grpc_infer_request_wrong_type(const struct infer_pb_param *p,
                                                  const char *expected)
 {
@@ -47,8 +88,7 @@ static struct err *set_sequence_id(struct request *r, const struct infer_pb_para
     }
     if (p->choice != INFER_PB_STRING)
         return grpc_infer_request_wrong_type(p, "int64_param or string_param");
-    struct err *e = check_text(p->string, "sequence id");
-    return e ? e : request_text_sequence(r, p->string.data, p->string.len);
+    return request_text_sequence(r, p->string.data, p->string.len);
 }
 
 static struct err *grpc_infer_request_set_flag(struct request *r, const struct infer_pb_param *p,
@@ -97,12 +137,8 @@ static struct err *set_reserved(const struct infer_pb_param *p, struct grpc_infe
 static struct err *grpc_infer_request_add_param(struct request *r, const struct infer_pb_param *p)
 {
     bool is_string = p->choice == INFER_PB_STRING;
-    struct err *e = check_text(p->name, "parameter");
-    if (!e && is_string)
-        e = check_text(p->string, "parameter value");
-    if (!e)
-        e = request_text_room(r,
-                              sizeof(struct param) + p->name.len + (is_string ? p->string.len : 0));
+    struct err *e =
+        request_text_room(r, sizeof(struct param) + p->name.len + (is_string ? p->string.len : 0));
     if (e)
         return e;
     switch (p->choice) {
@@ -147,9 +183,7 @@ static struct err *set_param(struct request *r, const struct infer_pb_param *p,
 static struct err *set_metadata(struct request *r, const struct infer_pb_request *pb,
                                 struct grpc_infer_options *options)
 {
-    struct err *e = check_text(pb->id, "request id");
-    if (!e)
-        e = request_text_id(r, pb->id.data, pb->id.len);
+    struct err *e = request_text_id(r, pb->id.data, pb->id.len);
     for (const struct infer_pb_param *p = pb->params; p && !e; p = p->next)
         e = set_param(r, p, options);
     return e;
@@ -303,9 +337,7 @@ static struct err *find_sources(struct request *r, const struct infer_pb_request
     *ret = from;
     *ret_bytes = 0;
     for (const struct infer_pb_tensor *t = pb->inputs; t; t = t->next, from++) {
-        struct err *e = check_text(t->name, "input");
-        if (!e)
-            e = grpc_infer_request_find_source(r, pb, t, regions, &raw, from);
+        struct err *e = grpc_infer_request_find_source(r, pb, t, regions, &raw, from);
         if (e)
             return e;
         if (!from->shared.data && !(from->raw && in_place))
@@ -369,15 +401,10 @@ static struct err *add_classes(struct request *r, const struct infer_pb_tensor *
     return NULL;
 }
 
-static struct err *add_outputs(struct request *r, const struct infer_pb_request *pb)
+static void add_outputs(struct request *r, const struct infer_pb_request *pb)
 {
-    for (const struct infer_pb_tensor *t = pb->outputs; t; t = t->next) {
-        struct err *e = check_text(t->name, "output");
-        if (e)
-            return e;
+    for (const struct infer_pb_tensor *t = pb->outputs; t; t = t->next)
         request_add_output(r, t->name.data, t->name.len);
-    }
-    return NULL;
 }
 
 /* How, and where, an output is wanted. */
@@ -416,7 +443,9 @@ struct err *grpc_infer_request(struct table_view *view, struct loop *loop,
 {
     int64_t number;
     struct serve_version *version;
-    struct err *e = describe_parse_version(pb->model_version.data, pb->model_version.len, &number);
+    struct err *e = check_texts(pb);
+    if (!e)
+        e = describe_parse_version(pb->model_version.data, pb->model_version.len, &number);
     if (!e)
         e = table_find(view, pb->model_name.data, pb->model_name.len, number, &version);
     if (e)
@@ -431,9 +460,8 @@ struct err *grpc_infer_request(struct table_view *view, struct loop *loop,
     struct request *r = request_new(&version->target, loop, respond, owner);
     request_account(r, options->account);
     r->times.start = loop_now(loop);
+    add_outputs(r, pb);
     e = set_metadata(r, pb, options);
-    if (!e)
-        e = add_outputs(r, pb);
     if (!e)
         e = grpc_infer_request_add_inputs(r, pb, options->regions, *buf != NULL);
     if (!e)

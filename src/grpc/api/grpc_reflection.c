@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "base/mem.h"
-#include "codec/pb_utf8.h"
 #include "grpc/api/descriptor_index.h"
 #include "grpc/api/grpc_control.h"
 #include "grpc/grpc_answer.h"
@@ -130,19 +129,6 @@ static void grpc_reflection_answer(struct grpc_stream *s, request_t *in)
     }
 }
 
-/* Strings that come back in original_request must be UTF-8; other strings are only looked up. */
-static bool grpc_reflection_valid_strings(const request_t *in)
-{
-    const Grpc__Reflection__V1__ExtensionRequest *x =
-        in->message_request_case == REQUEST_CASE(FILE_CONTAINING_EXTENSION)
-            ? in->file_containing_extension
-            : NULL;
-    bool text = !x && in->message_request_case != REQUEST_CASE(_NOT_SET);
-    return pb_utf8_valid(in->host, strlen(in->host)) &&
-           (!x || pb_utf8_valid(x->containing_type, strlen(x->containing_type))) &&
-           (!text || pb_utf8_valid(in->file_by_filename, strlen(in->file_by_filename)));
-}
-
 void grpc_reflection_message(struct grpc_stream *s, const uint8_t *data, size_t len,
                              struct buf **buf)
 {
@@ -153,11 +139,10 @@ void grpc_reflection_message(struct grpc_stream *s, const uint8_t *data, size_t 
                                             : "the client does not take the answers");
         return;
     }
-    request_t *in = grpc__reflection__v1__server_reflection_request__unpack(NULL, len, data);
-    if (in && grpc_reflection_valid_strings(in))
-        grpc_reflection_answer(s, in);
-    else
-        grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "Unable to parse request");
-    if (in)
-        grpc__reflection__v1__server_reflection_request__free_unpacked(in, NULL);
+    request_t *in = (request_t *)grpc_control_unpack(
+        s, &grpc__reflection__v1__server_reflection_request__descriptor, data, len);
+    if (!in)
+        return;
+    grpc_reflection_answer(s, in);
+    grpc__reflection__v1__server_reflection_request__free_unpacked(in, NULL);
 }
