@@ -361,6 +361,25 @@ def test_what_a_request_says_besides(script: Script, identity: Path) -> None:
     ]  # fmt: skip
 
 
+def test_texts_with_a_zero_byte_are_refused(script: Script, identity: Path) -> None:
+    """What follows it would not be seen, and another tensor would be meant."""
+    told = script(f"""
+        told, ones = [], np.ones(3, np.float32)
+        with nereid.Server(model_repository=sys.argv[1], {QUIET}) as server:
+            model = server.model("id_fp32")
+            for asking, name in (
+                ({{}}, "INPUT0\\0x"), ({{"outputs": ["OUTPUT0\\0x"]}}, "INPUT0"), ({{"sequence": "a\\0b"}}, "INPUT0"), ({{"request_id": "a\\0b"}}, "INPUT0"),
+                ({{"parameters": {{"a\\0b": 1}}}}, "INPUT0"), ({{"parameters": {{"a": "a\\0b"}}}}, "INPUT0"),
+            ):
+                try:
+                    told.append(list(model.asking(**asking).infer({{name: ones}})))
+                except ValueError as error:
+                    told.append(str(error))
+    """, identity)
+    texts = [f"'{text}' holds a zero byte" for text in (r"INPUT0\x00x", r"OUTPUT0\x00x", *[r"a\x00b"] * 4)]
+    assert told == [*texts[:3], "embedded null character", *texts[4:]]
+
+
 def test_code_that_is_none(script: Script) -> None:
     """A model may answer with a number that is no status code."""
     assert script(f"""

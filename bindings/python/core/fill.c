@@ -2,13 +2,20 @@
 
 #include "array.h"
 
-/* A str in UTF-8, as long as the object that is returned. */
+#include <string.h>
+
+/* A str in UTF-8, as long as the object that is returned. What follows a zero byte in it would not
+ * be seen. */
 static PyObject *fill_text(PyObject *text, const char **ret)
 {
     PyObject *bytes = PyUnicode_Check(text) ? PyUnicode_AsUTF8String(text) : NULL;
     if (!bytes && !PyErr_Occurred())
         PyErr_Format(PyExc_TypeError, "expected a str, found %R", text);
     *ret = bytes ? PyBytes_AsString(bytes) : NULL;
+    if (bytes && strlen(*ret) != (size_t)PyBytes_Size(bytes)) {
+        PyErr_Format(PyExc_ValueError, "%R holds a zero byte", text);
+        Py_CLEAR(bytes);
+    }
     return bytes;
 }
 
