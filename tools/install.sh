@@ -3,6 +3,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/backends.sh
+if [ "${1:0:1}" != / ]; then # CMake would take a place of its own
+    echo "FAILED: PREFIX: expected a path that begins with /, found '$1'" >&2
+    exit 1
+fi
 umask 022 # what root installs is for every user
 asked=$(asked_backends) || exit 1
 

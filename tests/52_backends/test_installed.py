@@ -63,6 +63,15 @@ def test_an_installation_has_what_was_asked_for(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "plain" / "backends").iterdir()) == ["identity", "onnxruntime", "python"]
 
 
+@pytest.mark.parametrize("prefix", ["", " ", "opt/nereid"])
+def test_a_prefix_is_a_whole_path(tmp_path: Path, prefix: str) -> None:
+    """CMake has places of its own for what is none: /usr/local."""
+    environment = {**os.environ, "DESTDIR": str(tmp_path)}
+    done = subprocess.run(["tools/install.sh", prefix], cwd=paths.ROOT, env=environment, check=False, capture_output=True, text=True)
+    assert (done.returncode, list(tmp_path.iterdir())) == (1, []), done.stdout[-2000:]
+    assert done.stderr == f"FAILED: PREFIX: expected a path that begins with /, found '{prefix}'\n"
+
+
 def test_an_installation_is_for_every_user(tmp_path: Path) -> None:
     """Also where files of the one who installs are not."""
     paths.need(RELEASE / "bin" / "nereid")
