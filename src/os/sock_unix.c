@@ -4,7 +4,10 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -87,23 +90,55 @@ static struct err *make_way(const struct sockaddr_un *at)
     return NULL;
 }
 
+static struct err *listen_at(const struct sockaddr_un *at, int *ret_fd)
+{
+    struct err *e = make_way(at);
+    if (e)
+        return e;
+    int fd = sock_unix_new_socket();
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 &&
+        listen(fd, BACKLOG) == 0) {
+        *ret_fd = fd;
+        return NULL;
+    }
+    e = cannot_listen(at->sun_path);
+    if (fd >= 0)
+        close(fd);
+    return e;
+}
+
+/* Takes the lock of a path: a file that lies beside it while a server looks at what is there and
+ * takes its place. Returns -1 with EADDRINUSE if another server does so, -1 with another number
+ * where no such file can be made. Where files have no locks all take it. */
+static int sock_unix_lock(const char *lock)
+{
+    struct stat st;
+    int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return -1;
+    bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!taken && fstat(fd, &st) == 0 && st.st_nlink)
+        return fd;
+    close(fd);
+    errno = EADDRINUSE;
+    return -1;
+}
+
 struct err *sock_unix_listen(const char *path, int *ret_fd)
 {
     if (!sock_unix_path_ok(path))
         return no_path(path);
     struct sockaddr_un at = address_of(path);
-    struct err *e = make_way(&at);
-    if (e)
-        return e;
-    int fd = sock_unix_new_socket();
-    if (fd >= 0 && bind(fd, (const struct sockaddr *)&at, sizeof(at)) == 0 &&
-        listen(fd, BACKLOG) == 0) {
-        *ret_fd = fd;
-        return NULL;
+    char beside[SOCK_UNIX_PATH_BYTES + sizeof(".lock")];
+    snprintf(beside, sizeof(beside), "%s.lock", path);
+    int lock = sock_unix_lock(beside);
+    if (lock < 0 && errno == EADDRINUSE)
+        return cannot_listen(path);
+    struct err *e = listen_at(&at, ret_fd);
+    if (lock >= 0) {
+        unlink(beside);
+        close(lock);
     }
-    e = cannot_listen(path);
-    if (fd >= 0)
-        close(fd);
     return e;
 }
 

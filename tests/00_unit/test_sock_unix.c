@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -101,6 +102,35 @@ static void what_may_be_there_is_there(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+/* One that has its place, and does not listen yet, looks dead. */
+static void a_server_that_just_opens_keeps_its_socket(void **state)
+{
+    (void)state;
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    char lock[120];
+    int fd = -1;
+    memcpy(at.sun_path, path, strlen(path) + 1);
+    snprintf(lock, sizeof(lock), "%s.lock", path);
+    int place = open(lock, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    assert_int_equal(flock(place, LOCK_EX), 0);
+    int opens = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(opens, (struct sockaddr *)&at, sizeof(at)), 0);
+    unit_fails(sock_unix_listen(path, &fd), STATUS_UNAVAILABLE, "Address already in use");
+    assert_int_equal(listen(opens, 1), 0);
+    close(place);
+    unit_fails(sock_unix_listen(path, &fd), STATUS_UNAVAILABLE, "Address already in use");
+    close(opens);
+    unit_succeeds(sock_unix_listen(path, &fd));
+    close(fd);
+    assert_int_equal(unlink(path), 0);
+    assert_int_not_equal(access(lock, F_OK), 0); /* nothing is left beside it */
+    assert_int_equal(mkdir(lock, 0700), 0);
+    unit_succeeds(sock_unix_listen(path, &fd)); /* also where none can be made */
+    close(fd);
+    assert_int_equal(rmdir(lock), 0);
+    assert_int_equal(unlink(path), 0);
+}
+
 static void what_is_no_socket_stays(void **state)
 {
     (void)state;
@@ -145,6 +175,7 @@ int main(void)
         UNIT(addresses),
         UNIT(a_server_that_runs_keeps_its_socket),
         UNIT(what_may_be_there_is_there),
+        UNIT(a_server_that_just_opens_keeps_its_socket),
         UNIT(what_is_no_socket_stays),
         UNIT(only_its_own_file_is_removed),
     };
