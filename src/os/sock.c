@@ -116,6 +116,40 @@ static struct err *sock_look_up(const char *doing, const char *address, uint16_t
     return NULL;
 }
 
+/* The address that a socket for `address` is bound to; one of IPv4 as ::ffff:192.0.2.7. */
+static bool sock_bound_to(const char *address, struct in6_addr *ret)
+{
+    struct addrinfo *found;
+    const char *named = *address ? address : "0.0.0.0";
+    struct err *e = sock_look_up("listen on", named, 0, AI_PASSIVE, &found);
+    if (e) {
+        err_free(e);
+        return false;
+    }
+    if (found->ai_family == AF_INET6) {
+        *ret = ((const struct sockaddr_in6 *)found->ai_addr)->sin6_addr;
+    } else {
+        *ret = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+        memcpy(&ret->s6_addr[12], &((const struct sockaddr_in *)found->ai_addr)->sin_addr, 4);
+    }
+    freeaddrinfo(found);
+    return true;
+}
+
+static bool sock_includes(const struct in6_addr *one, const struct in6_addr *other)
+{
+    static const struct in6_addr every_ipv4 = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+    return IN6_IS_ADDR_UNSPECIFIED(one) || IN6_ARE_ADDR_EQUAL(one, other) ||
+           (IN6_ARE_ADDR_EQUAL(one, &every_ipv4) && IN6_IS_ADDR_V4MAPPED(other));
+}
+
+bool sock_meet(const char *one, const char *other)
+{
+    struct in6_addr a, b;
+    return sock_bound_to(one, &a) && sock_bound_to(other, &b) &&
+           (sock_includes(&a, &b) || sock_includes(&b, &a));
+}
+
 static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, int *ret_fd)
 {
     struct addrinfo *found;

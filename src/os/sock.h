@@ -24,6 +24,10 @@ struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret
  *         that does not share the port has taken it meanwhile */
 struct err *sock_listen_shared(int fd);
 
+/* sock_meet - whether sockets at these two addresses, as for sock_listen, at one port would be in
+ * each other's way: one address, or one that includes the other. False if that cannot be told. */
+bool sock_meet(const char *one, const char *other);
+
 /* sock_connect - a connection to a listening socket, with TCP_NODELAY. Blocks for at most ten
  * seconds, besides the look-up of a name; not for loop threads that have clients.
  * address  a host name, a numeric address, or "unix:PATH"

@@ -215,20 +215,29 @@ static void places_of(const struct options *o, struct front_place to[FRONT_PLACE
                                  "openai-port", o->openai.port};
 }
 
+static bool places_meet(const struct front_place *one, const struct front_place *other)
+{
+    bool same = strcmp(one->address, other->address) == 0;
+    if (!one->open || !other->open)
+        return false;
+    if (sock_unix_path(one->address) || sock_unix_path(other->address))
+        return same;
+    return one->port && one->port == other->port &&
+           (same || sock_meet(one->address, other->address));
+}
+
 static struct err *check_apart(const struct front_place *one, const struct front_place *other)
 {
-    if (!one->open || !other->open || strcmp(one->address, other->address) != 0)
+    if (!places_meet(one, other))
         return NULL;
     if (sock_unix_path(one->address))
         return err_new(STATUS_INVALID_ARG,
                        "option --%s: expected an address of its own, found '%s', which is that of "
                        "--%s",
                        one->option, one->address, other->option);
-    if (one->port && one->port == other->port)
-        return err_new(STATUS_INVALID_ARG,
-                       "option --%s: expected a port of its own, found %u, which is that of --%s",
-                       one->port_option, one->port, other->port_option);
-    return NULL;
+    return err_new(STATUS_INVALID_ARG,
+                   "option --%s: expected a port of its own, found %u, which is that of --%s",
+                   one->port_option, one->port, other->port_option);
 }
 
 /* SageMaker's own port may be outside the range. */
