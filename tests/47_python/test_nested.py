@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asks import NO_TURN, Asker
-from conftest import Both, begin, end, kinds_of, make_server
+from asks import NO_TURN, Asker, words
+from conftest import Both, begin, end, kinds_of, make_server, ready_with
+from harness.repository import Repository
 
 MODELS = ["add_sub", "bls", "bls_plain", "fails_execute", "repeat", "state", "tell"]
 
@@ -158,3 +159,35 @@ def test_errors_come_up_through_the_levels(nested: Nested) -> None:
     ):  # fmt: skip
         nested.held(lambda asker, ask=ask: asker.told("bls_plain", f"bls_plain/{ask}"), told(code, message), told("INTERNAL", message))
     assert "message" in nested.same(lambda asker: asker.told("bls_plain", "fails_execute/raise"))
+
+
+ZEROS = """
+import numpy as np, triton_python_backend_utils as pb_utils
+def tensor(name):
+    return pb_utils.Tensor(name, np.ones((1, 4), np.int32))
+class TritonPythonModel:
+    def execute(self, requests):
+        asked, said = {"model_name": "add_sub", "inputs": [tensor("A"), tensor("B")], "requested_output_names": ["SUM"]}, []
+        for over in ({}, {"model_name": "add_sub\\0x"}, {"inputs": [tensor("A\\0x"), tensor("B")]}, {"requested_output_names": ["SUM\\0x"]},
+                     {"request_id": "a\\0b"}, {"correlation_id": "a\\0b"}):
+            try:
+                response = pb_utils.InferenceRequest(**{**asked, **over}).exec()
+                said.append(response.error().message() if response.has_error() else "answered")
+            except ValueError as error:
+                said.append(str(error))
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("TOLD", np.array(said, object))])]
+"""
+
+
+def test_texts_with_a_zero_byte_are_refused(python_backends: dict[str, Path], repository: Path, tmp_path: Path) -> None:
+    """What follows it would not be seen, and another model or tensor would be asked for."""
+    made = Repository(tmp_path / "models")
+    (made.path / "add_sub").symlink_to(repository / "add_sub")
+    folder = made.model("zeros", "backend: 'python' input { name: 'ASK' data_type: TYPE_STRING dims: [ 1 ] } output { name: 'TOLD' data_type: TYPE_STRING dims: [ -1 ] }")
+    (folder / "1" / "model.py").write_text(ZEROS)
+    with make_server("nereid", python_backends, made.path, {"model-control-mode": "explicit", "load-model": ["add_sub", "zeros"]}) as server:
+        ready_with(server, ["add_sub", "zeros"])
+        asker = Asker(server)
+        told = asker.infer("zeros", {"ASK": words("")})["TOLD"][2]
+        asker.close()
+    assert told == [b"answered", *[b"%s holds a zero byte" % text for text in (b"'add_sub\\x00x'", b"'A\\x00x'", b"'SUM\\x00x'", b"'a\\x00b'", b"'a\\x00b'")]]

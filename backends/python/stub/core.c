@@ -35,6 +35,19 @@ bool core_text(struct wire_out *out, PyObject *text)
     return well;
 }
 
+bool core_whole(PyObject *text)
+{
+    Py_ssize_t found = PyUnicode_FindChar(text, 0, 0, PyUnicode_GetLength(text), 1);
+    if (found >= 0)
+        PyErr_Format(PyExc_ValueError, "%R holds a zero byte", text);
+    return found == -1;
+}
+
+bool core_name(struct wire_out *out, PyObject *name)
+{
+    return core_whole(name) && core_text(out, name);
+}
+
 bool core_said(struct wire_out *out, PyObject *text)
 {
     /* Whoever reads it takes a zero byte for its end. */

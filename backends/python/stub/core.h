@@ -25,6 +25,12 @@ void *core_fail(const char *format, ...);
 /* core_text - write a str. False: an exception is set. */
 bool core_text(struct wire_out *out, PyObject *text);
 
+/* core_whole - whether a text holds no zero byte, behind which nothing would be seen. False: an
+ * exception is set.
+ * core_name - write a str that has to be whole. */
+bool core_whole(PyObject *text);
+bool core_name(struct wire_out *out, PyObject *name);
+
 /* core_said - the same for what is said of an error, of which much is cut. */
 bool core_said(struct wire_out *out, PyObject *text);
 

@@ -88,7 +88,7 @@ static bool request_write_correlation(struct wire_out *out, PyObject *correlatio
     bool text = PyUnicode_Check(correlation);
     wire_put_u32(out, text);
     if (text)
-        return core_text(out, correlation);
+        return core_name(out, correlation);
     wire_put_u64(out, PyLong_AsUnsignedLongLong(correlation));
     return !PyErr_Occurred();
 }
@@ -97,11 +97,11 @@ bool request_write(struct wire_out *out, PyObject *request, bool decoupled, stru
 {
     struct request *r = (struct request *)request;
     wire_put_u32(out, decoupled);
-    if (!core_text(out, r->model))
+    if (!core_name(out, r->model))
         return false;
     wire_put_u64(out, (uint64_t)r->version);
     wire_put_u64(out, r->trace);
-    if (!core_text(out, r->id) || !request_write_correlation(out, r->correlation))
+    if (!core_name(out, r->id) || !request_write_correlation(out, r->correlation))
         return false;
     wire_put_u32(out, r->flags);
     wire_put_u64(out, r->timeout);
@@ -110,7 +110,7 @@ bool request_write(struct wire_out *out, PyObject *request, bool decoupled, stru
     Py_ssize_t count = PyList_Size(r->outputs);
     wire_put_u32(out, (uint32_t)count);
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (!core_text(out, PyList_GetItem(r->outputs, i)))
+        if (!core_name(out, PyList_GetItem(r->outputs, i)))
             return false;
     }
     return tensor_write_all(out, r->inputs, lent);

@@ -129,7 +129,7 @@ static bool tensor_fetch(struct wire_out *out, struct wire_tensor *wire, struct 
 bool tensor_write(struct wire_out *out, PyObject *tensor, struct lending *lent)
 {
     struct tensor *t = (struct tensor *)tensor;
-    PyObject *name = PyUnicode_AsUTF8String(t->name);
+    PyObject *name = core_whole(t->name) ? PyUnicode_AsUTF8String(t->name) : NULL;
     if (!name)
         return false;
     struct wire_tensor wire = {.datatype = t->datatype,
