@@ -70,8 +70,8 @@ may be moved, and a build tree needs no option:
 The other pages write `nereid` for either. `nereid check REPOSITORY` reads a repository without serving it: [check](check.md).
 
 `nereid doctor` takes the same options and says what this machine has for such a server, and what would be refused: cores, memory, host
-policies, open files, huge pages, GPUs, the plug-ins that can be opened, ports, files of logs and traces, certificates, repositories. Its exit
-status is 0 when nothing would be, 1 when something would, 2 for a wrong command line.
+policies, open files, huge pages, GPUs, the plug-ins that can be opened, caches with their settings, ports, files of logs and traces, certificates,
+repositories. Its exit status is 0 when nothing would be, 1 when something would, 2 for a wrong command line.
 
 `nereid migrate` says what would become of a tritonserver's command line and models here: [moving from Triton](moving-from-triton.md).
 

@@ -20,6 +20,7 @@
 #include "run/run.h"
 #include "run/secure.h"
 #include "server/options/options.h"
+#include "server/server.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -197,55 +198,73 @@ static void tell_plugins(struct doctor *d, const char *what, const char *directo
     local_names_fini(&names);
 }
 
-/* Returns the socket that has the port now, so that another front end is not told that it is
- * free; -1 = none. */
-static int tell_port(struct doctor *d, const char *name, bool open, const char *address,
-                     uint16_t port, bool reuse)
+/* A front end to come. */
+struct front_end {
+    const char *name;
+    bool open;
+    const char *address;
+    uint16_t port;
+    bool reuse;
+    int fd; /* the socket that has the port now, so that no other one is told that it is free */
+};
+
+/* The front end before ends[i] that has its port; NULL = none. */
+static const struct front_end *front_end_before(const struct front_end *ends, size_t i)
 {
-    int fd = -1;
-    if (!open) {
-        fact(name, "closed");
-        return fd;
-    }
-    const char *path = sock_unix_path(address);
-    struct err *e = path ? sock_unix_look(path) : sock_listen(address, port, reuse, &fd);
+    for (size_t k = 0; k < i; k++)
+        if (ends[k].fd >= 0 && ends[k].port && ends[k].port == ends[i].port)
+            return &ends[k];
+    return NULL;
+}
+
+/* Tells of ends[i]. Of two with one address and one port fronts_check tells. */
+static void tell_port(struct doctor *d, struct front_end *ends, size_t i)
+{
+    struct front_end *own = &ends[i];
+    const char *path = sock_unix_path(own->address);
+    struct err *e =
+        path ? sock_unix_look(path) : sock_listen(own->address, own->port, own->reuse, &own->fd);
+    const struct front_end *other = e && !path ? front_end_before(ends, i) : NULL;
     const char *what = e ? "cannot be used" : "is free";
-    char *shown = sock_address(address, port);
-    fact(name, "%s %s", shown, what);
+    char *shown = sock_address(own->address, own->port);
+    fact(own->name, "%s %s%s%s", shown, what, other ? ": it is that of " : "",
+         other ? other->name : "");
     mem_free(shown);
-    if (e)
+    if (other && sock_meet(other->address, own->address))
+        err_free(e);
+    else if (e)
         problem_of(d, e,
-                   path ? "make its directory, or remove what lies there, or choose another path"
-                        : "end the process that has it, or choose another one: --http-port, "
-                          "--grpc-port, --metrics-port and the options for addresses");
-    return fd;
+                   path    ? "make its directory, or remove what lies there, or choose another path"
+                   : other ? "give each front end a port of its own"
+                           : "end the process that has it, or choose another one: --http-port, "
+                             "--grpc-port, --metrics-port and the options for addresses");
 }
 
 static void tell_ports(struct doctor *d)
 {
     const struct options *o = d->options;
     const char *metrics = o->metrics_address ? o->metrics_address : o->http_address;
-    const int fds[] = {
-        tell_port(d, "HTTP", o->allow_http, o->http_address, o->http_port, o->reuse_http_port),
-        tell_port(d, "gRPC", o->allow_grpc, o->grpc_address, o->grpc_port, o->reuse_grpc_port),
-        tell_port(d, "metrics", o->allow_metrics, metrics, o->metrics_port, false),
-        o->openai.allow
-            ? tell_port(d, "OpenAI", true, o->openai.address ? o->openai.address : o->http_address,
-                        o->openai.port, false)
-            : -1,
-        o->sagemaker.allow
-            ? tell_port(d, "SageMaker", true, FRONTS_CLOUDS_ADDRESS, o->sagemaker.port, false)
-            : -1,
-        o->vertex.allow
-            ? tell_port(d, "Vertex AI", true, FRONTS_CLOUDS_ADDRESS, o->vertex.port, false)
-            : -1,
+    const char *openai = o->openai.address ? o->openai.address : o->http_address;
+    struct front_end ends[] = {
+        {"HTTP", o->allow_http, o->http_address, o->http_port, o->reuse_http_port, -1},
+        {"gRPC", o->allow_grpc, o->grpc_address, o->grpc_port, o->reuse_grpc_port, -1},
+        {"metrics", o->allow_metrics, metrics, o->metrics_port, false, -1},
+        {"OpenAI", o->openai.allow, openai, o->openai.port, o->reuse_http_port, -1},
+        {"SageMaker", o->sagemaker.allow, FRONTS_CLOUDS_ADDRESS, o->sagemaker.port, false, -1},
+        {"Vertex AI", o->vertex.allow, FRONTS_CLOUDS_ADDRESS, o->vertex.port, false, -1},
     };
-    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
-        if (fds[i] >= 0)
-            sock_close(fds[i]);
+    const size_t count = sizeof(ends) / sizeof(*ends), always = 3;
     struct err *e = fronts_check(o);
     if (e)
         problem_of(d, e, "correct that option");
+    for (size_t i = 0; i < count; i++)
+        if (ends[i].open)
+            tell_port(d, ends, i);
+        else if (i < always)
+            fact(ends[i].name, "closed");
+    for (size_t i = 0; i < count; i++)
+        if (ends[i].fd >= 0)
+            sock_close(ends[i].fd);
 }
 
 static void tell_log_file(struct doctor *d, const char *option, const char *path, bool stdout_too)
@@ -275,24 +294,16 @@ static void tell_trace_file(struct doctor *d)
     strbuf_fini(&path);
 }
 
-/* The caches that --cache-config names; each once. */
-static void tell_caches(struct doctor *d)
+/* Open what a server with these options would. */
+static void tell_opened(struct doctor *d)
 {
-    const struct options *o = d->options;
-    for (size_t i = 0; i < o->cache_setting_count; i++) {
-        const char *name = o->cache_settings[i].cache;
-        bool told = false;
-        for (size_t k = 0; k < i && !told; k++)
-            told = strcmp(o->cache_settings[k].cache, name) == 0;
-        struct strbuf path = STRBUF_INIT;
-        strbuf_printf(&path, "%s/%s/libtritoncache_%s.so", o->cache_directory, name, name);
-        if (!told && !file_exists(strbuf_str(&path)))
-            problem_of(d,
-                       err_new(STATUS_INVALID_ARG, "there is no cache '%s': no '%s'", name,
-                               strbuf_str(&path)),
-                       "name one that is there, or their directory with --cache-directory");
-        strbuf_fini(&path);
-    }
+    struct err *e = server_try_features(d->options);
+    if (e)
+        problem_of(
+            d, e, "correct --cache-config, or name the directory of caches with --cache-directory");
+    e = server_try_tracing(d->options);
+    if (e)
+        problem_of(d, e, "correct that option, or the variable of OpenTelemetry");
 }
 
 /* Read certificates and keys as a server would. */
@@ -334,6 +345,15 @@ static void tell_repository(struct doctor *d, const char *path)
     strbuf_fini(&what);
 }
 
+static void tell_repositories(struct doctor *d)
+{
+    struct err *e = run_check_repository(d->options);
+    if (e)
+        problem_of(d, e, "name a directory of model directories");
+    for (size_t i = 0; i < d->options->repository_count; i++)
+        tell_repository(d, d->options->repositories[i]);
+}
+
 static int doctor_tell(const struct options *o)
 {
     struct doctor d = {.options = o, .problems = STRBUF_INIT};
@@ -346,14 +366,13 @@ static int doctor_tell(const struct options *o)
     tell_plugins(&d, "backends", o->backend_directory, "libtriton", true);
     tell_plugins(&d, "caches", o->cache_directory, "libtritoncache", false);
     tell_plugins(&d, "agents", o->repoagent_directory, "libtritonrepoagent", false);
-    tell_caches(&d);
+    tell_opened(&d);
     tell_ports(&d);
     tell_log_file(&d, "log-file", o->log_file, false);
     tell_log_file(&d, "access-log", o->access_log, true);
     tell_trace_file(&d);
     tell_secure(&d);
-    for (size_t i = 0; i < o->repository_count; i++)
-        tell_repository(&d, o->repositories[i]);
+    tell_repositories(&d);
     for (size_t i = 0; i < o->warning_count; i++)
         fact("option", "%s", o->warnings[i]);
     printf("\n%s%u problems\n", strbuf_str(&d.problems), d.count);

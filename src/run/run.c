@@ -235,11 +235,11 @@ static int run_logged(const struct options *o)
     return status;
 }
 
-static struct err *check_options(const struct options *o)
+struct err *run_check_repository(const struct options *o)
 {
-    if (!o->repository_count)
-        return err_new(STATUS_INVALID_ARG, "--model-repository must be specified, see --help");
-    return fronts_check(o);
+    return o->repository_count
+               ? NULL
+               : err_new(STATUS_INVALID_ARG, "--model-repository must be specified, see --help");
 }
 
 static const struct run_command {
@@ -278,7 +278,9 @@ int run_server(int argc, char **argv)
     options_defaults(o);
     struct err *e = options_parse(argc, argv, o, &action);
     if (!e && action == OPTIONS_RUN)
-        e = check_options(o);
+        e = run_check_repository(o);
+    if (!e && action == OPTIONS_RUN)
+        e = fronts_check(o);
     int status = 0;
     if (err_tell("nereid", e)) {
         status = 1;

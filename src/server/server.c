@@ -174,6 +174,22 @@ struct err *server_new(const struct options *options, struct server **ret)
     return NULL;
 }
 
+struct err *server_try_features(const struct options *options)
+{
+    struct features *f = NULL;
+    struct err *e = features_open(&rooms_list, options, &f);
+    features_close(f);
+    return e;
+}
+
+struct err *server_try_tracing(const struct options *options)
+{
+    struct tracing *t = NULL;
+    struct err *e = tracing_open(&options->trace, &t);
+    tracing_close(t, 0);
+    return e;
+}
+
 struct err *server_start(struct server *s)
 {
     progress_start(&s->progress, s);

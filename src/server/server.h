@@ -61,6 +61,11 @@ struct server {
  * must outlive the server, which does not change them. */
 struct err *server_new(const struct options *options, struct server **ret);
 
+/* server_try_features, server_try_tracing - open what server_new opens of this kind, and close it
+ * again. Block. Errors as server_new. */
+struct err *server_try_features(const struct options *options);
+struct err *server_try_tracing(const struct options *options);
+
 /* server_start - run the workers. Front ends may be opened after it. */
 struct err *server_start(struct server *s);
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from harness import paths
 from harness.gpus import Gpus
+from harness.process import ServerFailed
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 
@@ -85,9 +86,12 @@ def test_front_ends_in_each_others_way(tmp_path: Path) -> None:
         port = found.getsockname()[1]
     told = [*plain(tmp_path)[:1], f"--model-repository={models.path}"]
     status, text = doctor(*told, f"--http-port={port}", f"--grpc-port={port}", "--metrics-port=0")
-    assert (status, text.splitlines()[-1]) == (1, "2 problems"), text
-    assert f"cannot listen on 0.0.0.0:{port}: Address already in use" in text
+    assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
+    assert f"gRPC         0.0.0.0:{port} cannot be used: it is that of HTTP" in text and "in use" not in text
     assert f"option --grpc-port: expected a port of its own, found {port}, which is that of --http-port" in text
+    status, text = doctor(*told, f"--http-port={port}", f"--grpc-port={port}", f"--grpc-address={HOST}", "--metrics-port=0")
+    assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
+    assert f"cannot listen on {HOST}:{port}: Address already in use\n    mend: give each front end a port of its own\n" in text
     status, text = doctor(*told, f"--http-address=unix:{tmp_path}/door", "--grpc-port=0")
     assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
     assert f"option --metrics-address: expected an address of its own, found 'unix:{tmp_path}/door'" in text
@@ -116,7 +120,7 @@ def test_unix_sockets_and_files_of_the_log(tmp_path: Path) -> None:
         for words in (
             f"unix:{tmp_path}/no/door: No such file or directory", f"unix:{door}: Address already in use", f"unix:{file}: something lies there",
             f"option --log-file: opening '{tmp_path}/no/log': No such file", f"option --access-log: opening '{tmp_path}': Is a directory",
-            "there is no cache 'nothere'",
+            "unable to find 'libtritoncache_nothere.so'",
         ):
             assert words in text, (words, text)
         status, text = doctor(
@@ -125,6 +129,32 @@ def test_unix_sockets_and_files_of_the_log(tmp_path: Path) -> None:
         )
         assert (status, text.splitlines()[-1]) == (0, "0 problems"), text
         assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_command_line_without_a_repository(tmp_path: Path) -> None:
+    status, text = doctor(*plain(tmp_path))
+    assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
+    assert "--model-repository must be specified" in text
+
+
+def test_what_the_server_opens_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused in the server's own words: settings of caches, places where no file can be, variables of exporters."""
+    models = Repository(tmp_path / "models")
+    models.identity("one")
+    told = [*plain(tmp_path), f"--model-repository={models.path}"]
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "many")
+    fine = [f"--access-log={tmp_path}/new", "--cache-config=local,size=1048576", f"--log-file={os.devnull}"]
+    before = sorted(tmp_path.iterdir())
+    status, text = doctor(*told, *fine)
+    assert (status, text.splitlines()[-1]) == (0, "0 problems"), text
+    assert sorted(tmp_path.iterdir()) == before
+    for option in ("--cache-config=local,size=abc", "--access-log=/proc/x", f"--log-file={os.devnull}/x", "--trace-config=mode=opentelemetry"):
+        status, text = doctor(*told, option)
+        assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
+        with pytest.raises(ServerFailed) as failed, Nereid(models.path, dict([option.removeprefix("--").split("=", 1)])):
+            pass
+        problem = text.splitlines()[-3]
+        assert problem in str(failed.value), (problem, str(failed.value))
 
 
 def test_cores_of_host_policies(tmp_path: Path) -> None:

@@ -156,18 +156,44 @@ struct err *file_append(const char *path, int *ret_fd)
     return NULL;
 }
 
+/* True if a file can be made in a directory: one without a name or, where the file system has no
+ * such, one that goes at once. */
+static bool may_make_file(const char *directory)
+{
+    int fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
+        char *path = file_join(directory, ".nereid-XXXXXX");
+        fd = mkostemp(path, O_CLOEXEC);
+        if (fd >= 0)
+            unlink(path);
+        mem_free(path);
+    }
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* True if a file that is there can be opened. A pipe is not tried: the end would end its reader. */
+static bool may_append(const char *path)
+{
+    if (file_is_pipe(path))
+        return access(path, W_OK) == 0;
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
 struct err *file_append_look(const char *path)
 {
     bool there = access(path, F_OK) == 0;
+    if (!there && errno != ENOENT)
+        return err_errno(errno, "opening '%s'", path);
     char *directory = mem_strdup(path);
     char *slash = strrchr(directory, '/');
     if (slash)
         slash[slash == directory] = '\0';
-    bool ok = there ? access(path, W_OK) == 0 : access(slash ? directory : ".", W_OK | X_OK) == 0;
-    if (ok && file_is_dir(path)) {
-        errno = EISDIR;
-        ok = false;
-    }
+    bool ok = there ? may_append(path) : may_make_file(slash ? directory : ".");
     struct err *e = ok ? NULL : err_errno(errno, "opening '%s'", path);
     mem_free(directory);
     return e;

@@ -37,7 +37,7 @@ void file_list_fini(struct file_list *l);
  * errors  INVALID_ARG for a named pipe that nobody reads; else those of the system */
 struct err *file_append(const char *path, int *ret_fd);
 
-/* file_append_look - whether file_append would succeed; changes nothing.
+/* file_append_look - whether file_append would succeed; leaves nothing behind.
  * errors  those of file_append, as far as that can be told */
 struct err *file_append_look(const char *path);
 
