@@ -105,19 +105,21 @@ def make_broken(repository: Repository) -> dict[str, tuple[str, str]]:
     }
 
 
-def test_every_problem_is_told_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("load", [(), ("--load",)], ids=["read", "loaded"])
+def test_every_problem_is_told_once(tmp_path: Path, load: tuple[str, ...]) -> None:
+    """With where it is. What is wrong already is not loaded."""
     repository = Repository(tmp_path / "models")
     repository.identity("good")
     repository.identity("batches", max_batch_size=8, extra="dynamic_batching { preferred_batch_size: [ 4, 8 ] }")
     repository.identity("sequences", extra="sequence_batching { oldest { max_candidate_sequences: 4 } }")
     expected = make_broken(repository)
-    found = problems(repository.path)
+    found = problems(repository.path, *load)
     assert sorted(one["model"] for one in found) == sorted(expected)
     for one in found:
         place, what = expected[one["model"]]
-        assert one["place"].endswith(place), one
+        assert one["place"] == f"{repository.path}/{place}", one
         assert what in one["problem"], one
-    text = check(repository.path).stdout
+    text = check(repository.path, *load).stdout
     assert all(f"{one['place']}: {one['problem']}\n    mend: {one['mend']}\n" in text for one in found)
     assert text.endswith(f"{len(expected) + 3} models, {len(expected)} problems\n")
 
@@ -264,6 +266,10 @@ def test_another_configuration(tmp_path: Path) -> None:
     assert problems(tmp_path / "models") == []
     (found,) = problems(tmp_path / "models", "--model-config-name=small")
     assert "configs/small.pbtxt:1:" in found["place"]
+    for wrong in ((folder / "config.pbtxt").read_text() + "instance_group [ { count: 10000 } ]", ENSEMBLE.format(step="nowhere")):
+        (folder / "configs" / "small.pbtxt").write_text(wrong)
+        (found,) = problems(tmp_path / "models", "--model-config-name=small")
+        assert found["place"] == f"{folder}/configs/small.pbtxt"
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ void check_add_error(struct check *c, const char *model, const char *path, struc
 
 /* The configuration as written, or an empty one; NULL if it cannot be read. */
 static struct Inference__ModelConfig *read_written_config(struct check *c, const char *model,
-                                                          const char *dir)
+                                                          const char *dir, char **ret_path)
 {
     char *text;
     char *path;
@@ -71,7 +71,7 @@ static struct Inference__ModelConfig *read_written_config(struct check *c, const
                         text ? "correct the file at this place"
                              : "write it, or leave --strict-model-config away");
     mem_free(text);
-    mem_free(path);
+    *ret_path = path;
     return proto;
 }
 
@@ -80,14 +80,16 @@ static void free_checked_model(struct check_model *m)
     config_free_proto(m->proto);
     mem_free(m->name);
     mem_free(m->title);
+    mem_free(m->dir);
+    mem_free(m->config);
     mem_free(m);
 }
 
-static void check_load(struct check *c, const char *model, const char *dir)
+static void check_load(struct check *c, const struct check_model *m)
 {
-    struct err *e = c->settings->load(c->settings->arg, model);
+    struct err *e = c->settings->load(c->settings->arg, m->name);
     if (e)
-        check_add_error(c, model, dir, e,
+        check_add_error(c, m->name, m->dir, e,
                         "correct the model's files or its configuration, and check again");
 }
 
@@ -119,15 +121,31 @@ static void check_one(struct check *c, const char *space, const char *model, con
     *m = (struct check_model){.space = space,
                               .name = mem_strdup(model),
                               .title = strbuf_take(&title),
-                              .proto = read_written_config(c, model, dir)};
+                              .dir = mem_strdup(dir)};
+    m->proto = read_written_config(c, model, dir, &m->config);
     if (m->proto)
-        check_files_model(c, model, dir, m->proto);
-    if (c->settings->load && c->report->count == before)
-        check_load(c, model, dir);
-    if (m->proto && !twice)
-        map_put(&c->models, m->title, strlen(m->title), m);
-    else
+        check_files_model(c, m);
+    m->bad = c->report->count > before;
+    if (!m->proto || twice) {
         free_checked_model(m);
+        return;
+    }
+    map_put(&c->models, m->title, strlen(m->title), m);
+    c->all = mem_realloc(c->all, (c->count + 1) * sizeof(struct check_model *));
+    c->all[c->count++] = m;
+}
+
+/* What takes all models to be known, and loads what is right so far. */
+static void check_all_together(struct check *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        size_t before = c->report->count;
+        check_ensembles_model(c, c->all[i]);
+        c->all[i]->bad |= c->report->count > before;
+    }
+    for (size_t i = 0; c->settings->load && i < c->count; i++)
+        if (!c->all[i]->bad)
+            check_load(c, c->all[i]);
 }
 
 void check_repositories(const struct check_settings *s, struct check_report *ret)
@@ -160,11 +178,10 @@ void check_repositories(const struct check_settings *s, struct check_report *ret
         }
         local_names_fini(&names);
     }
-    check_ensembles(&c);
-    size_t pos = 0;
-    void *model;
-    while (map_next(&c.models, &pos, NULL, &model))
-        free_checked_model(model);
+    check_all_together(&c);
+    for (size_t i = 0; i < c.count; i++)
+        free_checked_model(c.all[i]);
+    mem_free(c.all);
     map_fini(&c.models);
 }
 

@@ -61,10 +61,7 @@ static void put_way(const struct way *w, struct strbuf *sb)
 static void check_ensembles_tell(struct check *c, const struct check_model *m,
                                  const struct strbuf *what, const char *mend)
 {
-    struct strbuf place = STRBUF_INIT;
-    strbuf_printf(&place, "%s%s%s/config.pbtxt", m->space, *m->space ? "/" : "", m->name);
-    check_add(c, m->name, strbuf_str(&place), strbuf_str(what), mend);
-    strbuf_fini(&place);
+    check_add(c, m->name, m->config, strbuf_str(what), mend);
 }
 
 /* The steps of an ensemble; NULL if the model is not one. The kinds of scheduling share a union
@@ -149,29 +146,30 @@ static void tell_unfit(struct check *c, const struct check_model *m)
     config_free_proto(whole);
 }
 
-void check_ensembles(struct check *c)
+static void tell_missing_steps(struct check *c, const struct check_model *m)
 {
-    size_t pos = 0;
-    void *value;
-    while (map_next(&c->models, &pos, NULL, &value)) {
-        const struct check_model *m = value;
-        const Inference__ModelEnsembling *steps = steps_of(m->proto);
-        for (size_t i = 0; steps && i < steps->n_step; i++) {
-            const char *step = steps->step[i]->model_name;
-            if (check_ensembles_find(c, m, step))
-                continue;
-            struct strbuf what = STRBUF_INIT;
-            strbuf_printf(
-                &what, "ensemble_scheduling: step %zu needs model '%s', which %s", i + 1, step,
-                c->settings->namespacing ? "is not beside it, and not in one other repository"
-                                         : "no repository has");
-            check_ensembles_tell(c, m, &what, "add the model, or take the step out");
-            strbuf_fini(&what);
-        }
-        struct map seen = {0};
-        bool circle = tell_circle(c, m, &(struct way){NULL, m}, &seen, 0);
-        map_fini(&seen);
-        if (steps && !circle && is_written(c, m))
-            tell_unfit(c, m);
+    const Inference__ModelEnsembling *steps = steps_of(m->proto);
+    for (size_t i = 0; i < steps->n_step; i++) {
+        const char *step = steps->step[i]->model_name;
+        if (check_ensembles_find(c, m, step))
+            continue;
+        struct strbuf what = STRBUF_INIT;
+        strbuf_printf(&what, "ensemble_scheduling: step %zu needs model '%s', which %s", i + 1,
+                      step,
+                      c->settings->namespacing ? "is not beside it, and not in one other repository"
+                                               : "no repository has");
+        check_ensembles_tell(c, m, &what, "add the model, or take the step out");
+        strbuf_fini(&what);
     }
+}
+
+void check_ensembles_model(struct check *c, const struct check_model *m)
+{
+    struct map seen = {0};
+    if (!steps_of(m->proto))
+        return;
+    tell_missing_steps(c, m);
+    if (!tell_circle(c, m, &(struct way){NULL, m}, &seen, 0) && is_written(c, m))
+        tell_unfit(c, m);
+    map_fini(&seen);
 }

@@ -29,7 +29,7 @@ struct subject {
     struct check *c;
     const char *model;
     const char *dir;
-    char *config; /* path of its configuration, for messages */
+    const char *config; /* path of its configuration, for messages */
     const Inference__ModelConfig *written;
 };
 
@@ -278,20 +278,18 @@ static void check_rules(const struct subject *s, int64_t version, const char *co
     config_free_proto(p);
 }
 
-void check_files_model(struct check *c, const char *model, const char *dir,
-                       const Inference__ModelConfig *written)
+void check_files_model(struct check *c, const struct check_model *m)
 {
-    struct subject s = {.c = c, .model = model, .dir = dir, .written = written};
-    s.config = file_join(dir, "config.pbtxt");
+    struct subject s = {
+        .c = c, .model = m->name, .dir = m->dir, .config = m->config, .written = m->proto};
     size_t count;
     int64_t *numbers = check_files_find_versions(&s, &count);
     struct local_names files = {0};
     if (count)
-        err_free(local_files(dir, numbers[count - 1], &files));
+        err_free(local_files(m->dir, numbers[count - 1], &files));
     check_rules(&s, count ? numbers[count - 1] : 1, (const char *const *)files.names, files.count);
     local_names_fini(&files);
     for (size_t i = 0; i < count; i++)
         check_version_dir(&s, numbers[i]);
     mem_free(numbers);
-    mem_free(s.config);
 }

@@ -10,6 +10,9 @@ struct check_model {
     const char *space; /* the path of its repository with --model-namespacing; else "" */
     char *name;        /* owned */
     char *title;       /* owned; "space::name", or the name alone */
+    char *dir;         /* owned */
+    char *config;      /* owned; path of its configuration, for messages */
+    bool bad;          /* a problem was told of */
     struct Inference__ModelConfig *proto; /* owned; as written */
 };
 
@@ -17,7 +20,9 @@ struct check_model {
 struct check {
     const struct check_settings *settings;
     struct check_report *report;
-    struct map models; /* title -> check_model (owned); only the first directory of each title */
+    struct check_model **all; /* owned; in the order of the directories */
+    size_t count;
+    struct map models; /* title -> check_model of `all`; only the first directory of each title */
 };
 
 /* check_add - add one problem; strings are copied. */
@@ -33,11 +38,9 @@ void check_add_error(struct check *c, const char *model, const char *path, struc
  * outputs. Backends leave such a one as it is written. */
 bool check_files_written(const struct Inference__ModelConfig *p);
 
-/* check_files_model - check versions, definitions, labels and warm-up data of one model.
- * written  its configuration, without defaults; borrowed */
-void check_files_model(struct check *c, const char *model, const char *dir,
-                       const struct Inference__ModelConfig *written);
+/* check_files_model - check versions, definitions, labels and warm-up data of one model. */
+void check_files_model(struct check *c, const struct check_model *m);
 
-/* check_ensembles - check that the steps of every ensemble exist, and that no ensemble needs
- * itself. */
-void check_ensembles(struct check *c);
+/* check_ensembles_model - if the model is an ensemble, check that its steps exist and fit, and that
+ * it does not need itself. All models have been read. */
+void check_ensembles_model(struct check *c, const struct check_model *m);
