@@ -211,6 +211,27 @@ def test_an_agent_that_is_not_there(tmp_path: Path) -> None:
     assert len(problems(repository.path, f"--repoagent-directory={tmp_path}")) == 3
 
 
+def test_libraries_that_the_configuration_names(tmp_path: Path) -> None:
+    """In the server's words."""
+    repository = Repository(tmp_path / "models")
+    strategy = "parameters {{ key: 'TRITON_BATCH_STRATEGY_PATH' value {{ string_value: '{}' }} }}\n"
+    for name, extra in {
+        "lost": strategy.format("mine.so"),
+        "outside": strategy.format("/lib/mine.so"),
+        "sequences": strategy.format("mine.so") + "sequence_batching { }",
+        "operators": "model_operations { op_library_filename: 'mine.so' }",
+        "fine": strategy.format("mine.so") + "model_operations { op_library_filename: 'mine.so' }",
+    }.items():
+        repository.identity(name, max_batch_size=4, extra=extra)
+    (repository.path / "fine" / "mine.so").touch()
+    found = {one["model"]: one["problem"] for one in problems(repository.path)}
+    assert sorted(found) == ["lost", "operators", "outside", "sequences"]
+    with Nereid(repository.path, {"exit-on-error": "false", "strict-readiness": "false"}) as server:
+        rows = {row["name"]: row.get("reason", "") for row in rawhttp.post(server.http, "/v2/repository/index", b"").json()}
+    for name, problem in found.items():
+        assert problem in rows[name], (problem, rows[name])
+
+
 def test_a_name_that_no_client_can_ask_for(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "models")
     repository.identity("caf\u00e9")

@@ -14,7 +14,9 @@
 #include "plugin/repo_agent.h"
 #include "proto/model_config.pb-c.h"
 #include "repo/check/check_priv.h"
+#include "repo/load/load_code.h"
 #include "repo/load/load_labels.h"
+#include "repo/load/load_strategy.h"
 #include "serve/features.h"
 #include "serve/version.h"
 #include "serve/warmup.h"
@@ -236,6 +238,20 @@ static void check_agents(const struct subject *s, const Inference__ModelConfig *
     }
 }
 
+/* Libraries that the configuration names, in the model's directory. */
+static void check_libraries(const struct subject *s, Inference__ModelConfig *p, int64_t version)
+{
+    char *strategy = NULL;
+    struct err *e = load_code_check(p, s->model, s->dir, version, LOAD_CODE_DISK);
+    if (!e &&
+        p->scheduling_choice_case != INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING)
+        e = load_strategy_named(s->dir, p, &strategy);
+    if (e)
+        check_add_error(s->c, s->model, s->config, e,
+                        "put the library into the model's directory, or name another one");
+    mem_free(strategy);
+}
+
 static void check_backend(const struct subject *s, const Inference__ModelConfig *p, int64_t version)
 {
     if (!*p->backend)
@@ -273,6 +289,7 @@ static void check_rules(const struct subject *s, int64_t version, const char *co
         check_groups(s, p);
         check_backend(s, p, version);
         check_agents(s, p);
+        check_libraries(s, p, version);
         check_compiled(s, &p);
     }
     config_free_proto(p);

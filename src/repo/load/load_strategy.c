@@ -21,10 +21,22 @@ const char *load_strategy_path(const struct Inference__ModelConfig *proto)
     return NULL;
 }
 
-/* Finds the library that the parameter names; the caller frees the path. */
-static struct err *named_library(const struct plugin_model *m, const char *path, char **ret)
+static bool has_sequences(const struct Inference__ModelConfig *proto)
 {
-    struct err *e = load_code_settle(m->dir, path, ret);
+    return proto->scheduling_choice_case ==
+           INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_SEQUENCE_BATCHING;
+}
+
+struct err *load_strategy_named(const char *model_dir, const struct Inference__ModelConfig *proto,
+                                char **ret)
+{
+    const char *path = load_strategy_path(proto);
+    *ret = NULL;
+    if (path && has_sequences(proto))
+        return err_new(STATUS_INVALID_ARG, LOAD_STRATEGY_PARAMETER
+                       " cannot be specified with sequence batcher, using default batching "
+                       "strategy");
+    struct err *e = path ? load_code_settle(model_dir, path, ret) : NULL;
     if (!e)
         return NULL;
     struct err *told =
@@ -86,20 +98,9 @@ static struct err *load_strategy_open_library(struct plugin_model *m, const char
 struct err *load_strategy(struct plugin_model *m, const struct Inference__ModelConfig *proto,
                           const char *backends)
 {
-    bool sequences = proto->scheduling_choice_case ==
-                     INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_SEQUENCE_BATCHING;
-    const char *named = load_strategy_path(proto);
-    if (named && sequences)
-        return err_new(STATUS_INVALID_ARG, LOAD_STRATEGY_PARAMETER
-                       " cannot be specified with sequence batcher, using default batching "
-                       "strategy");
-    if (sequences)
-        return NULL;
-    char *path = NULL;
-    struct err *e = NULL;
-    if (named)
-        e = named_library(m, named, &path);
-    else
+    char *path;
+    struct err *e = load_strategy_named(m->dir, proto, &path);
+    if (!e && !path && !has_sequences(proto))
         path = usual_library(m, proto->runtime, backends);
     if (path)
         e = load_strategy_open_library(m, path);
