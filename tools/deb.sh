@@ -35,13 +35,17 @@ put() { install -D -m "$1" "deploy/debian/$2" "$stage/$3"; }
 needs=$(depends)
 [ -n "$needs" ] || die "dpkg-shlibdeps found no dependency" "$(tail -n 3 "$work/shlibdeps.log")"
 put 644 nereid.service usr/lib/systemd/system/nereid.service
+put 644 nereid-handover.target usr/lib/systemd/system/nereid-handover.target
 put 644 nereid.conf etc/nereid/nereid.conf
 put 755 nereid-handover usr/sbin/nereid-handover
 put 644 README.Debian usr/share/doc/nereid/README.Debian
 # The second server of a hand-over: the same, without a page of metrics; it is not started with the machine. Once it serves, the first is restarted.
-sed -e '/^\[Install\]/,$d' -e 's/^\(Description=.*\)/\1, while another one takes its place/' -e 's/^ExecStart=.*/& --allow-metrics=false/' \
+# It comes after the first: so it is the first to end, and who stops the service waits for both.
+sed -e '/^\[Install\]/,$d' -e 's/^\(Description=.*\)/\1, while another one takes its place/' \
+    -e 's/^Wants=.*/& nereid-handover.target/' -e 's/^After=.*/& nereid.service/' \
+    -e 's/^ExecStart=.*/ExecStartPre=+nereid-handover second-starts\n& --allow-metrics=false $NEREID_NEXT/' -e 's/^Environment=.*/& NEREID_NEXT=/' \
     -e 's/^# A hand-over ends.*/# The rest of a hand-over is for systemd, whatever becomes of the command./' \
-    -e 's|^ExecStartPost=.*|ExecStartPost=+systemctl --no-block restart nereid.service\nExecStopPost=-+rm -f /run/nereid-models|' \
+    -e 's|^ExecStartPost=.*|ExecStartPost=+nereid-handover second-serves\nExecStopPost=-+rm -f /run/nereid-models|' \
     -e 's/^Restart=.*/Restart=no/' deploy/debian/nereid.service >"$stage/usr/lib/systemd/system/nereid-next.service"
 mkdir -p "$stage/usr/bin"
 ln -s ../lib/nereid/bin/nereid "$stage/usr/bin/nereid"

@@ -41,4 +41,5 @@ def installed(machine: Machine) -> Iterator[Machine]:
     machine.run("dpkg", "-i", "/srv/0.1.0")
     yield machine
     machine.ask("dpkg", "--purge", "nereid")
+    machine.run("systemctl", "reset-failed")
     run("rm", "-rf", *(machine.root / each for each in ("var/lib/nereid", "etc/nereid", "run/systemd/system/nereid.service.d", "etc/systemd/system/nereid.service.d")))
