@@ -1,5 +1,7 @@
 """The Debian package removed, installed again and purged, where something of the machine's or of the operator's is in its way."""
 
+import re
+
 from harness.repository import Repository
 from machine import Machine, run
 
@@ -33,7 +35,7 @@ def test_purged_it_leaves_models_alone_and_as_roots(installed: Machine) -> None:
     for name in ("server.log", ".cache", "elsewhere/model.onnx"):
         (state / name).write_text("")
     (state / "outside").symlink_to("/srv/0.1.0")
-    installed.run("chown", "-R", "nereid:nereid", "/var/lib/nereid/models", "/var/lib/nereid/elsewhere")
+    installed.run("chown", "-hR", "nereid:nereid", "/var/lib/nereid")
     (installed.root / "etc" / "nereid" / "environment").write_text("AWS_SECRET_ACCESS_KEY=secret\n")
     number = installed.run("id", "-u", "nereid").strip()
     installed.run("chmod", "600", "/var/lib/nereid/models/one/config.pbtxt")
@@ -52,6 +54,19 @@ def test_files_of_the_operator_stay_the_operators(installed: Machine) -> None:
     installed.run("chown", "-R", "games:games", "/var/lib/nereid/models/one")
     installed.run("dpkg", "--purge", "nereid")
     assert installed.run("stat", "-c", "%U:%G", "/var/lib/nereid/models/one/config.pbtxt") == "games:games\n"
+
+
+def test_purged_it_leaves_what_the_service_did_not_write(installed: Machine) -> None:
+    state = installed.root / "var" / "lib" / "nereid"
+    (state / ".models-staging" / "m1").mkdir(parents=True)
+    (state / ".cache").mkdir()
+    for name in (".models-staging/m1/model.onnx", "tls.key", ".cache/written", ".cache/roots"):
+        (state / name).write_text(name)
+    installed.run("chown", "nereid:nereid", "/var/lib/nereid/.cache", "/var/lib/nereid/.cache/written")
+    done = installed.ask("dpkg", "--purge", "nereid")
+    assert done.returncode == 0 and re.findall(r"left in /var/lib/nereid: (.*)", done.stderr) == [".cache .models-staging tls.key "], done
+    assert sorted(str(each.relative_to(state)) for each in state.rglob("*") if each.is_file()) == [".cache/roots", ".models-staging/m1/model.onnx", "tls.key"]
+    assert accounts(installed) == [2, 2]
 
 
 def test_a_group_that_was_there(machine: Machine) -> None:
