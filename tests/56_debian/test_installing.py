@@ -69,6 +69,24 @@ def test_purged_it_leaves_what_the_service_did_not_write(installed: Machine) -> 
     assert accounts(installed) == [2, 2]
 
 
+def test_upgraded_while_the_models_are_out_of_reach(installed: Machine) -> None:
+    """A link to a disk of the network that is not there; who removed the directory wants none."""
+    models = installed.root / "var" / "lib" / "nereid" / "models"
+    models.rmdir()
+    models.symlink_to("/srv/not-mounted/models")
+    installed.run("dpkg", "-i", "/srv/0.1.1")
+    assert models.readlink().as_posix() == "/srv/not-mounted/models" and not (installed.root / "srv" / "not-mounted").exists()
+    installed.run("dpkg", "--purge", "nereid")
+    models.parent.mkdir(exist_ok=True)
+    models.unlink(missing_ok=True)
+    models.symlink_to("/srv/not-mounted/models")
+    done = installed.ask("dpkg", "-i", "/srv/0.1.1")
+    assert done.returncode == 0 and models.is_symlink(), done
+    models.unlink()
+    installed.run("dpkg", "-i", "/srv/0.1.2")
+    assert not models.exists()
+
+
 def test_a_group_that_was_there(machine: Machine) -> None:
     machine.run("groupadd", "nereid")
     machine.run("usermod", "-aG", "nereid", "games")
