@@ -130,6 +130,18 @@ def test_options_that_only_fail_together(models: Path) -> None:
     assert status == 1 and len(refused) == 2 and "port of its own" in refused[0] and "--model-control-mode=explicit" in refused[1]
 
 
+def test_agents_are_looked_for_where_they_are(models: Path) -> None:
+    """Here, if the command line's directory is not on this machine. Warm-up is the server's matter, too."""
+    made = Repository(models)
+    for name, agent in (("checked", "checksum"), ("lost", "nope")):
+        made.identity(name, extra=f'model_repository_agents {{ agents [ {{ name: "{agent}" }} ] }}')
+    made.identity("cold", extra="model_warmup { name: 'w' batch_size: 1 }")
+    status, out, _ = migrate(*here(models), "--", "tritonserver", f"--model-repository={models}", "--repoagent-directory=/nowhere/agents")
+    fates = {name: fate for fate, name, _ in told(out)}
+    assert (status, fates["checked"], fates["lost"], fates["cold"]) == (1, "taken", "refused", "refused"), out
+    assert "libtritonrepoagent_nope.so" in out and "must specify input 'INPUT0'" in out
+
+
 def test_a_repository_that_is_not_here() -> None:
     for path in ("/no/such/folder", "s3://bucket/models"):
         status, out, _ = migrate("--", "tritonserver", f"--model-repository={path}")
