@@ -208,16 +208,17 @@ struct front_end {
     int fd; /* the socket that has the port now, so that no other one is told that it is free */
 };
 
-/* The front end before ends[i] that has its port; NULL = none. */
+/* The front end before ends[i] that is in its way; NULL = none. */
 static const struct front_end *front_end_before(const struct front_end *ends, size_t i)
 {
     for (size_t k = 0; k < i; k++)
-        if (ends[k].fd >= 0 && ends[k].port && ends[k].port == ends[i].port)
+        if (ends[k].fd >= 0 && ends[k].port && ends[k].port == ends[i].port &&
+            sock_meet(ends[k].address, ends[i].address))
             return &ends[k];
     return NULL;
 }
 
-/* Tells of ends[i]. Of two with one address and one port fronts_check tells. */
+/* Tells of ends[i]. Of two that are in each other's way fronts_check tells. */
 static void tell_port(struct doctor *d, struct front_end *ends, size_t i)
 {
     struct front_end *own = &ends[i];
@@ -230,14 +231,13 @@ static void tell_port(struct doctor *d, struct front_end *ends, size_t i)
     fact(own->name, "%s %s%s%s", shown, what, other ? ": it is that of " : "",
          other ? other->name : "");
     mem_free(shown);
-    if (other && sock_meet(other->address, own->address))
+    if (other)
         err_free(e);
     else if (e)
         problem_of(d, e,
-                   path    ? "make its directory, or remove what lies there, or choose another path"
-                   : other ? "give each front end a port of its own"
-                           : "end the process that has it, or choose another one: --http-port, "
-                             "--grpc-port, --metrics-port and the options for addresses");
+                   path ? "make its directory, or remove what lies there, or choose another path"
+                        : "end the process that has it, or choose another one: --http-port, "
+                          "--grpc-port, --metrics-port and the options for addresses");
 }
 
 static void tell_ports(struct doctor *d)

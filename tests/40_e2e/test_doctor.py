@@ -85,13 +85,11 @@ def test_front_ends_in_each_others_way(tmp_path: Path) -> None:
     with socket.create_server((HOST, 0)) as found:
         port = found.getsockname()[1]
     told = [*plain(tmp_path)[:1], f"--model-repository={models.path}"]
-    status, text = doctor(*told, f"--http-port={port}", f"--grpc-port={port}", "--metrics-port=0")
-    assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
-    assert f"gRPC         0.0.0.0:{port} cannot be used: it is that of HTTP" in text and "in use" not in text
-    assert f"option --grpc-port: expected a port of its own, found {port}, which is that of --http-port" in text
-    status, text = doctor(*told, f"--http-port={port}", f"--grpc-port={port}", f"--grpc-address={HOST}", "--metrics-port=0")
-    assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
-    assert f"cannot listen on {HOST}:{port}: Address already in use\n    mend: give each front end a port of its own\n" in text
+    for address in ("0.0.0.0", HOST):
+        status, text = doctor(*told, f"--http-port={port}", f"--grpc-port={port}", f"--grpc-address={address}", "--metrics-port=0")
+        assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
+        assert f"gRPC         {address}:{port} cannot be used: it is that of HTTP" in text and "in use" not in text
+        assert f"option --grpc-port: expected a port of its own, found {port}, which is that of --http-port" in text
     status, text = doctor(*told, f"--http-address=unix:{tmp_path}/door", "--grpc-port=0")
     assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
     assert f"option --metrics-address: expected an address of its own, found 'unix:{tmp_path}/door'" in text
