@@ -165,6 +165,7 @@ size_t runner_take(struct runner *r, time_ns now, time_ns *ret_wake)
  * runs, and kept this many times in a row. */
 static bool answers_may_wait(const struct runner *r)
 {
+    mutex_assert_held(&r->version->lock);
     return r->instance->inline_ok && r->quick_runs > RUNNER_QUICK_RUNS && !r->leaving;
 }
 
@@ -194,12 +195,12 @@ bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
         submit_turn_begin(&turn);
     do {
         runner_wake(v, now);
+        bool expects = together && !answers_may_wait(r);
         mutex_unlock(&v->lock);
         if (now != begun && has_much_input(r, count)) {
             submit_turn_end(&turn);
             submit_turn_begin(&turn);
         }
-        bool expects = together && !answers_may_wait(r);
         if (expects)
             response_batch_expect(&turn.answers, count, r->answers_apart);
         runner_execute(r, count);
