@@ -82,6 +82,16 @@ def test_a_stop_meanwhile_ends_both(installed: Machine, command: list[str], unit
     assert installed.run("dpkg-query", "-W", "-f", "${Status}", "nereid") == "install ok installed"
 
 
+def test_a_restart_meanwhile_ends_the_hand_over(installed: Machine) -> None:
+    """It brings what the hand-over was for."""
+    before = start_number(installed)
+    with held(installed, "nereid-next", "systemd-run", "--unit=restarted", "nereid-handover"):
+        installed.run("systemctl", "restart", "nereid")
+    ended(installed, "restarted")
+    assert installed.ask("systemctl", "is-failed", "restarted").stdout == "inactive\n", installed.journal()
+    assert states(installed)[0] == "active" and start_number(installed) != before
+
+
 def test_nothing_takes_the_place_of_a_stopped_one(installed: Machine) -> None:
     installed.run("systemctl", "stop", "nereid")
     assert installed.ask("systemctl", "start", "nereid-next").returncode != 0
