@@ -12,4 +12,5 @@ def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     with Example(tmp_path_factory.mktemp(name), name) as example:
         assert example.url in example.says("Ready.")
         yield example
-        example.ctrl_c()
+        if example.process.running():  # else a test has ended it
+            example.ctrl_c()

@@ -103,13 +103,13 @@ def test_by_keys_in_light_and_dark(example: Example, browser: Browser) -> None:
             page.serves_everybody()
 
 
-def test_a_server_that_is_gone_is_said(browser: Browser, tmp_path: Path) -> None:
-    with Example(tmp_path, "search") as example:
-        example.says("Ready.")
-        with browser.page(example.url) as page:
-            page.until(READY)
-            example.ctrl_c()
-            ask(page, "anything")
-            page.until("document.querySelector('#state-text').textContent.includes('cannot be reached')")
-            assert page.complaints and all("ERR_CONNECTION" in each for each in page.complaints)
-            page.complaints.clear()
+def test_a_server_that_is_gone_is_said(example: Example, browser: Browser) -> None:
+    """The last test of this file: the example does not run twice."""
+    example.says("Ready.")
+    with browser.page(example.url) as page:
+        page.until(READY)
+        example.ctrl_c()
+        ask(page, "anything")
+        page.until("document.querySelector('#state-text').textContent.includes('cannot be reached')")
+        assert page.complaints and all("ERR_CONNECTION" in each for each in page.complaints)
+        page.complaints.clear()
