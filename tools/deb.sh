@@ -43,9 +43,9 @@ put 644 README.Debian usr/share/doc/nereid/README.Debian
 # It comes after the first: so it is the first to end, and who stops the service waits for both.
 sed -e '/^\[Install\]/,$d' -e 's/^\(Description=.*\)/\1, while another one takes its place/' \
     -e 's/^Wants=.*/& nereid-handover.target/' -e 's/^After=.*/& nereid.service/' \
-    -e 's/^ExecStart=.*/ExecStartPre=+nereid-handover second-starts\n& --allow-metrics=false $NEREID_NEXT/' -e 's/^Environment=.*/& NEREID_NEXT=/' \
+    -e 's|^ExecStart=.*|ExecStartPre=+/usr/sbin/nereid-handover second-starts\n& --allow-metrics=false $NEREID_NEXT|' -e 's/^Environment=.*/& NEREID_NEXT=/' \
     -e 's/^# A hand-over ends.*/# The rest of a hand-over is for systemd, whatever becomes of the command./' \
-    -e 's|^ExecStartPost=.*|ExecStartPost=+nereid-handover second-serves\nExecStopPost=-+rm -f /run/nereid-models|' \
+    -e 's|^ExecStartPost=.*|ExecStartPost=+/usr/sbin/nereid-handover second-serves\nExecStopPost=-+rm -f /run/nereid-models|' \
     -e 's/^Restart=.*/Restart=no/' deploy/debian/nereid.service >"$stage/usr/lib/systemd/system/nereid-next.service"
 mkdir -p "$stage/usr/bin"
 ln -s ../lib/nereid/bin/nereid "$stage/usr/bin/nereid"

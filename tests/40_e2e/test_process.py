@@ -51,7 +51,8 @@ def test_a_log_at_the_limit_of_file_sizes(repository: Repository, tmp_path: Path
 
 def test_the_server_stops_with_its_terminal(repository: Repository) -> None:
     screen, terminal = os.openpty()
-    server = Started(f'exec setsid --ctty "$@" <{os.ttyname(terminal)}', repository).start()
+    # These tests may run under nohup themselves.
+    server = Started(f'exec env --default-signal=HUP setsid --ctty "$@" <{os.ttyname(terminal)}', repository).start()
     os.close(terminal)
     os.close(screen)
     server.process.ends(0)

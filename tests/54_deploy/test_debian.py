@@ -106,16 +106,17 @@ def test_licences_of_all_that_it_contains(bill: dict[str, Any], unpacked: Path) 
 def test_its_services_as_systemd_reads_them(unpacked: Path) -> None:
     units = unpacked / "usr/lib/systemd/system"
     for name in ("nereid.service", "nereid-next.service"):
-        # It wants to see the program where it will be.
-        (unpacked / name).write_text((units / name).read_text().replace("ExecStart=/usr/bin/nereid", f"ExecStart={paths.nereid_binary()}"))
+        # It wants to see the programs where they will be.
+        text = (units / name).read_text().replace("ExecStart=/usr/bin/nereid", f"ExecStart={paths.nereid_binary()}")
+        (unpacked / name).write_text(text.replace("=+/usr/sbin/", f"=+{unpacked}/usr/sbin/"))
         got = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unpacked / name)], capture_output=True, text=True, check=False, timeout=60)
         assert got.returncode == 0 and str(unpacked) not in got.stderr, got.stderr
         told = run("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", unpacked / name)
         assert re.search(r"Overall exposure level for .*: [01]\.\d", told), told
     first, second = ((units / name).read_text() for name in ("nereid.service", "nereid-next.service"))
     assert "--allow-metrics=false" in second and "[Install]" in first and "[Install]" not in second
-    for ours, other in ((first, "stop nereid-next.service"), (second, "restart nereid.service")):
-        assert re.findall("^ExecStartPost=.*systemctl --no-block (.*)$", ours, re.MULTILINE) == [other]
+    assert re.findall("^ExecStartPost=.*systemctl --no-block (.*)$", first, re.MULTILINE) == ["stop nereid-next.service"]
+    assert re.findall(r"^ExecStart(?:Pre|Post)=\+/usr/sbin/nereid-handover (.*)$", second, re.MULTILINE) == ["second-starts", "second-serves"]
 
 
 @pytest.mark.parametrize("name", ["postinst", "prerm", "postrm", "nereid-handover"])
