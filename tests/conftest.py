@@ -104,6 +104,14 @@ def open_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """With one identity model, `one`; a file that needs others has a fixture of its own."""
+    made = Repository(tmp_path / "models")
+    made.identity("one")
+    return made
+
+
 @pytest.fixture(scope="session")
 def identity_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.identity_repository(Repository(tmp_path_factory.mktemp("identity") / "models"))

@@ -8,8 +8,8 @@
 #include "os/timer_heap.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

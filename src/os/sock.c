@@ -64,6 +64,12 @@ static int sock_new_socket(int family)
                        : socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
+/* "" is every address of IPv4. */
+static const char *sock_named(const char *address)
+{
+    return *address ? address : "0.0.0.0";
+}
+
 char *sock_address(const char *address, uint16_t port)
 {
     struct strbuf text = STRBUF_INIT;
@@ -71,7 +77,7 @@ char *sock_address(const char *address, uint16_t port)
     if (sock_unix_path(address))
         strbuf_puts(&text, address);
     else
-        strbuf_printf(&text, bare ? "[%s]:%u" : "%s:%u", *address ? address : "0.0.0.0", port);
+        strbuf_printf(&text, bare ? "[%s]:%u" : "%s:%u", sock_named(address), port);
     return strbuf_take(&text);
 }
 
@@ -120,8 +126,7 @@ static struct err *sock_look_up(const char *doing, const char *address, uint16_t
 static bool sock_bound_to(const char *address, struct in6_addr *ret)
 {
     struct addrinfo *found;
-    const char *named = *address ? address : "0.0.0.0";
-    struct err *e = sock_look_up("listen on", named, 0, AI_PASSIVE, &found);
+    struct err *e = sock_look_up("listen on", sock_named(address), 0, AI_PASSIVE, &found);
     if (e) {
         err_free(e);
         return false;
@@ -171,10 +176,8 @@ static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, in
 struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret_fd)
 {
     const char *path = sock_unix_path(address);
-    if (!*address)
-        address = "0.0.0.0";
-    struct err *e =
-        path ? sock_unix_listen(path, ret_fd) : listen_tcp(address, port, reuse, ret_fd);
+    struct err *e = path ? sock_unix_listen(path, ret_fd)
+                         : listen_tcp(sock_named(address), port, reuse, ret_fd);
     if (!e)
         sock_serves(*ret_fd, true);
     return e;

@@ -16,13 +16,6 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    made = Repository(tmp_path / "models")
-    made.identity("one")
-    return made
-
-
 def test_help_and_version() -> None:
     for option in ("--help", "-h"):
         shown = _run(option)

@@ -19,13 +19,6 @@ def kind(request: pytest.FixtureRequest) -> type[Server]:
     return KINDS[request.param]
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    made = Repository(tmp_path / "models")
-    made.identity("one")
-    return made
-
-
 def _listens(port: int) -> bool:
     try:
         socket.create_connection((HOST, port), timeout=30).close()

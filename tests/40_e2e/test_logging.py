@@ -26,13 +26,6 @@ DEFAULT = {
 Wish = dict[str, bool | int | str | None]
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    made = Repository(tmp_path / "models")
-    made.identity("one")
-    return made
-
-
 def _post(server: Server, body: bytes | Wish) -> tuple[int, Any]:
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
     got = rawhttp.request(HOST, server.http_port, "POST", PATH, sent)

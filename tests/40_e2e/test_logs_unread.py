@@ -18,13 +18,6 @@ REQUEST = rawhttp.head("POST", f"/v2/models/{NAME}/infer", body=b"{}") + b"{}"
 MANY = 2 * PIPE_MOST // len(NAME)
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    made = Repository(tmp_path / "models")
-    made.identity("one")
-    return made
-
-
 class _Piped(Process):
     """A process whose output goes into a pipe that nobody reads until read() is called."""
 

@@ -10,13 +10,6 @@ from harness.repository import Repository
 from harness.servers import Nereid
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    made = Repository(tmp_path / "models")
-    made.identity("one")
-    return made
-
-
 class Started(Nereid):
     """Started by a line of the shell, in which "$@" is its command."""
 
