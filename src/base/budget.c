@@ -138,6 +138,11 @@ bool budget_account_room(const struct budget_account *a, size_t n)
     return budget_room(n);
 }
 
+bool budget_account_holds(const struct budget_account *a, size_t n)
+{
+    return a && (atomic_load_explicit(&a->held, memory_order_relaxed) & ~CLOSED) > n;
+}
+
 void budget_account_prove(struct budget_account *a)
 {
     if (a && atomic_load_explicit(&a->proofs, memory_order_relaxed) < PROOFS_MOST)

@@ -53,6 +53,9 @@ void budget_account_close(struct budget_account *a);
 /* budget_account_room - true if n more bytes are below a step, or the budget has room for them. */
 bool budget_account_room(const struct budget_account *a, size_t n);
 
+/* budget_account_holds - true if the account holds more than n bytes. */
+bool budget_account_holds(const struct budget_account *a, size_t n);
+
 /* budget_account_prove - the peer has sent a large message to its end.
  * budget_account_spend_proof - true once for each of these, up to 64. The thread of the peer's
  * connection only. */

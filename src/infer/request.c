@@ -344,6 +344,15 @@ bool request_overruns(struct request *r)
     return true;
 }
 
+/* Four times what short responses hold that wait for their turn in the loop, see BACKLOG_MOST: to
+ * give way among these would cost each of them several us. */
+#define LAG_BYTES ((size_t)2 << 20)
+
+bool request_lags(const struct request *r)
+{
+    return r->bounded && budget_account_holds(r->arena.account, LAG_BYTES);
+}
+
 bool request_is_of_many(const struct request *r)
 {
     while ((r = r->parent) != NULL)

@@ -288,6 +288,10 @@ bool request_has_sent(const struct request *r);
  * request_overruns - whether a response is to be dropped so. Any thread. */
 void request_bound(struct request *r);
 bool request_overruns(struct request *r);
+
+/* request_lags - whether the peer of a bounded request has so many bytes to take that who makes
+ * more of them gives way to others. Any thread. */
+bool request_lags(const struct request *r);
 bool request_is_overrun(const struct request *r);
 
 /* request_is_cancelled - true if nobody waits for the answer of this request, or of the ensemble

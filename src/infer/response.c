@@ -373,6 +373,8 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
     if (more) {
         if (more->home)
             loop_wait_for_room(more->home);
+        if (request_lags(more))
+            loop_give_way();
         request_unref(more);
     }
     return true;

@@ -1,5 +1,6 @@
 /* The final response of a request comes last, whichever threads send its responses, and whatever
  * they keep back. */
+#include "base/budget.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
@@ -172,6 +173,31 @@ static void to_nobody(void **state)
     assert_int_equal(given_way, 3);
 }
 
+/* A client that has megabytes to take gets no more before others had their turn. */
+static void to_somebody_who_lags(void **state)
+{
+    (void)state;
+    enum { MUCH = 4 << 20 };
+    house = NULL;
+    given_way = 0;
+    struct budget_account *account = budget_account_new();
+    struct request *r = ask();
+    request_account(r, account);
+    assert_true(response_send(response_new(r), 0, NULL));
+    request_bound(r);
+    assert_true(response_send(response_new(r), 0, NULL));
+    assert_int_equal(given_way, 0);
+    budget_hold(account, MUCH);
+    assert_true(response_send(response_new(r), 0, NULL));
+    assert_int_equal(given_way, 1);
+    budget_drop(account, MUCH);
+    assert_true(response_send(response_new(r), 0, NULL));
+    assert_int_equal(given_way, 1);
+    send_final(r);
+    assert_string_equal(order, "ppppf");
+    budget_account_close(account);
+}
+
 static void send_to_nobody(struct mail *m)
 {
     (void)m;
@@ -285,6 +311,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(faster_than_the_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(by_the_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(to_nobody, make_target, drop_target),
+        cmocka_unit_test_setup_teardown(to_somebody_who_lags, make_target, drop_target),
         cmocka_unit_test_setup_teardown(to_nobody_on_the_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(of_a_step, make_target, drop_target),
         cmocka_unit_test_setup_teardown(of_a_long_run, make_target, drop_target),
