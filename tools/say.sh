@@ -29,6 +29,20 @@ missing_packages() {
     done
 }
 
+# system_apt ARGUMENT... - apt-get for this machine's packages. Another one that runs (the machine's own upgrades) is waited for, five
+# minutes: of the list's lock apt-get itself says only that it is taken.
+system_apt() {
+    local end=$((SECONDS + 300)) text
+    until text=$(apt-get -q -o DPkg::Lock::Timeout=300 "$@" 2>&1); do
+        if [[ $text != *"Could not get lock"* ]] || [ $SECONDS -ge $end ]; then
+            printf '%s\n' "$text"
+            return 1
+        fi
+        sleep 1
+    done
+    printf '%s\n' "$text"
+}
+
 # packages NAME... - install the Debian packages that are missing.
 packages() {
     local missing
@@ -36,8 +50,8 @@ packages() {
     [ ${#missing[@]} -gt 0 ] || return 0
     [ "$(id -u)" = 0 ] || die "Debian packages are missing" "run: sudo apt-get install ${missing[*]}"
     say "installing ${missing[*]}"
-    quietly apt-update apt-get update -q
-    quietly apt-install apt-get install -q -y --no-install-recommends "${missing[@]}"
+    quietly apt-update system_apt update
+    quietly apt-install system_apt install -y --no-install-recommends "${missing[@]}"
 }
 
 # program NAME PACKAGE... - install the packages unless the program exists, from whatever source.

@@ -90,7 +90,7 @@ APT_UPDATED=no
 apt_refresh() {
     [ "$APT_UPDATED" = no ] || return 0
     say "refreshing the package lists"
-    run_logged "apt-get update" "$STAMPS/apt-update.log" "$APT_HINT" apt-get update -q
+    run_logged "apt-get update" "$STAMPS/apt-update.log" "$APT_HINT" system_apt update
     APT_UPDATED=yes
 }
 
@@ -104,7 +104,7 @@ apt_install() {
     apt_refresh
     say "installing ${#missing[@]} Debian packages: ${missing[*]}"
     run_logged "apt-get install ${missing[*]}" "$STAMPS/apt-install.log" "$APT_HINT" \
-        apt-get install -q -y --no-install-recommends "${missing[@]}"
+        system_apt install -y --no-install-recommends "${missing[@]}"
 }
 
 # mirror - the first Debian archive of this machine's apt configuration that is not the security
@@ -151,7 +151,7 @@ private_apt_prepare() {
             "run: sudo apt-get install debian-archive-keyring"
         apt_refresh
         run_logged "apt-get install debian-archive-keyring" "$STAMPS/keyring.log" "$APT_HINT" \
-            apt-get install -q -y debian-archive-keyring
+            system_apt install -y debian-archive-keyring
         run_logged "reading the package list of $NEWER_SUITE" "$STAMPS/newer-update.log" \
             "$APT_HINT" private_apt apt-get update -q
     fi
