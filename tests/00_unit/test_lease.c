@@ -2,8 +2,11 @@
 #include "cloud/web/lease.h"
 
 #include "base/mem.h"
+#include "os/thread.h"
 #include "support/unit.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 static time_ns now;
@@ -15,8 +18,16 @@ static time_ns next_life;
 static unsigned fetches;
 static bool ask_while_fetching;
 
+/* Another thread that asks while a fetch is under way. */
+static struct thread *waiter;
+static bool want_waiter;
+static _Thread_local bool waits;
+static atomic_bool looked;
+
 static time_ns clock_of_the_test(void)
 {
+    if (waits)
+        atomic_store(&looked, true);
     return now;
 }
 
@@ -25,6 +36,25 @@ static char *get(void)
     void *text;
     unit_succeeds(lease_get(&lease, NULL, &text));
     return text;
+}
+
+static void wait_for_failure(void *unused)
+{
+    (void)unused;
+    waits = true;
+    void *text;
+    unit_fails(lease_get(&lease, NULL, &text), STATUS_UNAVAILABLE, "out of order");
+}
+
+/* Returns when it waits: it looks whether the value holds with the lock, and then keeps that until
+ * it waits. */
+static void begin_waiter(void)
+{
+    assert_null(thread_start("waiter", wait_for_failure, NULL, &waiter));
+    while (!atomic_load(&looked))
+        sched_yield();
+    mutex_lock(&lease.lock);
+    mutex_unlock(&lease.lock);
 }
 
 static struct err *fetch(void *owner, void *session, struct lease_fresh *ret)
@@ -37,6 +67,8 @@ static struct err *fetch(void *owner, void *session, struct lease_fresh *ret)
         assert_string_equal(text, "old");
         mem_free(text);
     }
+    if (want_waiter)
+        begin_waiter();
     if (next && *next == '!')
         return err_new(STATUS_UNAVAILABLE, "out of order");
     ret->none = !next;
@@ -106,7 +138,9 @@ static void a_failed_renewal_hurts_nobody_while_it_holds(void **state)
     expect("old", 1);
     now += TIME_S(3400);
     next = "!";
+    ask_while_fetching = true;
     expect("old", 2);
+    ask_while_fetching = false;
     expect("old", 2); /* not at once again */
     now += TIME_S(11);
     expect("old", 3);
@@ -119,6 +153,21 @@ static void a_failed_renewal_hurts_nobody_while_it_holds(void **state)
     fails(5);
     next = "new";
     expect("new", 6);
+}
+
+/* A second fetch would fail as late as the first. */
+static void who_waits_for_a_fetch_that_fails_is_told(void **state)
+{
+    (void)state;
+    next = "old";
+    expect("old", 1);
+    now += next_life;
+    next = "!";
+    want_waiter = true;
+    fails(2);
+    thread_join(waiter);
+    want_waiter = false;
+    fails(3); /* who comes later asks again */
 }
 
 static void what_was_refused_does_not_hold(void **state)
@@ -176,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(is_replaced_before_it_ends),
         TEST(a_failed_renewal_hurts_nobody_while_it_holds),
+        TEST(who_waits_for_a_fetch_that_fails_is_told),
         TEST(what_was_refused_does_not_hold),
         TEST(nothing_is_believed_for_a_while),
         TEST(what_has_ended_by_our_clock_is_used_once),

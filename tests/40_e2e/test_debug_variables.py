@@ -158,6 +158,12 @@ def test_responses_are_seen_late(kind: str, tmp_path: Path) -> None:
         assert seconds(lambda: stream(client, 2)) >= 1.2
 
 
+def test_responses_are_written_late(kind: str, tmp_path: Path) -> None:
+    decoupled = "model_transaction_policy { decoupled: true }\n"
+    with delayed(kind, tmp_path, decoupled, DELAY_GRPC_RESPONSE=600) as server, grpc.InferenceServerClient(server.grpc) as client:
+        assert seconds(lambda: stream(client, 2)) >= 1.2
+
+
 def test_no_network_thread_waits(tmp_path: Path) -> None:
     """What was asked later is answered first. Where this machine takes as long as the delay itself it is asked once more."""
     with delayed("nereid", tmp_path, SERVER_DELAY_GRPC_RESPONSE_SEC=5, DELAY_GRPC_PROCESS=5000) as server, ThreadPoolExecutor(16) as pool:

@@ -96,7 +96,7 @@ def write_dense(made: Repository) -> None:
 
 def write_others(made: Repository) -> None:
     files.save(files.add_sub(), made.model("add_sub", None), *files.ADD_SUB)
-    partly = 'max_batch_size: 3\ninput { name: "b" }\noutput { name: "difference" }\n'
+    partly = 'instance_group { kind: KIND_CPU }\nmax_batch_size: 3\ninput { name: "b" }\noutput { name: "difference" }\n'
     files.save(files.add_sub(), made.model("partly", SAVED + partly), *files.ADD_SUB)
     whole = tensor("input", "a", "FP32", [-1, 4])
     files.save(files.add_sub(), made.model("unbatched", SAVED + whole), *files.ADD_SUB)
@@ -572,6 +572,7 @@ def test_a_saved_model_fills_its_configuration(served: Server) -> None:
     assert (found["max_batch_size"], "dynamic_batching" in found) == (3, True)
     assert _tensors(found, "input") == [("b", "TYPE_FP32", [4]), ("a", "TYPE_FP32", [4])]
     assert _tensors(found, "output") == [("difference", "TYPE_FP32", [4])]
+    assert [each["count"] for each in found["instance_group"]] == [2], "as many as the reference makes of this backend on the CPU"
     found = config(served, "unbatched")
     assert (found["max_batch_size"], "dynamic_batching" in found) == (0, False)
     assert _tensors(found, "input") == [("a", "TYPE_FP32", [-1, 4]), ("b", "TYPE_FP32", [-1, 4])]
