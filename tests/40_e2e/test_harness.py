@@ -1,6 +1,7 @@
 """The harness itself: what goes wrong in a server must not pass for a success."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -247,6 +248,29 @@ def test_who_asked_a_reference_that_crashed_asks_again(tmp_path: Path, crashes: 
     assert ran.stdout.count("asked again") == turns - 1
     if crashes["ours"]:
         assert "ours: ended by signal 11" in ran.stdout
+
+
+# A server that starts two processes like those of the reference's Python backend, one for itself, and crashes.
+WITH_STUBS = """
+for server in $$ 1; do
+    (exec -a /backends/triton_python_backend_stub tail -f /dev/null $server >/dev/null 2>&1) &
+    until grep -q stub /proc/$!/cmdline; do :; done
+    echo $!
+done
+kill -SEGV $$
+"""
+
+
+def test_a_reference_that_crashed_leaves_no_stub(tmp_path: Path) -> None:
+    process = Process("reference", ["bash", "-c", WITH_STUBS], tmp_path / "log", judged=False)
+    assert process.ended_within(30) and process.crashed()
+    own, other = (os.pidfd_open(int(line)) for line in process.log().split()[:2])
+    process.kill()
+    assert select.select([own], [], [], 30)[0], "it is ended"  # allowed: ends as soon as that process
+    assert not select.select([other], [], [], 0)[0], "that of another server is not"
+    signal.pidfd_send_signal(other, signal.SIGKILL)
+    os.close(own)
+    os.close(other)
 
 
 def test_a_mapping_that_grows_counts_once() -> None:

@@ -8,9 +8,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
+
+from . import procfs
 
 SANITIZER_REPORT = re.compile(
     r"ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|SUMMARY: \w+Sanitizer|: runtime error: "
@@ -26,6 +28,18 @@ class ServerFailed(AssertionError):
 
 class Reported(AssertionError):
     """A sanitizer has reported something. No failure that a test may expect."""
+
+
+STUB = b"triton_python_backend_stub"  # the reference's Python backend starts one for each instance, and tells it its own number
+
+
+def _end_stubs(server: int) -> None:
+    """Those of a reference that has ended. They look for their server once a second, but if it crashed with their lock they wait for ever."""
+    for pid, _ in procfs.processes():
+        with suppress(OSError):  # it has just ended
+            argv = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if argv[0].endswith(STUB) and str(server).encode() in argv:
+                os.kill(pid, signal.SIGKILL)
 
 
 def _end_with_parent() -> None:
@@ -225,3 +239,5 @@ class Process:
         if self._pidfd >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
+            if not self._ours:
+                _end_stubs(self.pid)
