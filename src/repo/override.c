@@ -22,10 +22,11 @@ const struct repo_param *override_config(const struct repo_param *params, size_t
 static struct err *override_check_file(const struct repo_param *p, size_t *names_bytes)
 {
     if (!tree_name_ok(p->name))
-        return err_new(STATUS_INVALID_ARG,
-                       "Invalid file parameter 'file:%s': it must stay within the model directory; "
-                       "expected 'file:<version>/<name>'",
-                       p->name);
+        return err_new(
+            STATUS_INVALID_ARG,
+            "Invalid file parameter 'file:%s': it must stay within the model directory, in "
+            "%u parts of %u bytes at most; expected 'file:<version>/<name>'",
+            p->name, TREE_MAX_DEPTH, TREE_MAX_PART);
     *names_bytes += strlen(p->name);
     if (*names_bytes > REPO_MAX_NAMES_BYTES)
         return err_new(STATUS_INVALID_ARG,

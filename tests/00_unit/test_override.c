@@ -31,6 +31,12 @@ static void is_checked(void **state)
     unit_fails(override_check(p, 3), STATUS_INVALID_ARG, "twice");
     p[2].name = "1/../../x";
     unit_fails(override_check(p, 3), STATUS_INVALID_ARG, "must stay within the model directory");
+    char long_name[2 + 256 + 1] = "1/";
+    memset(long_name + 2, 'A', 256);
+    p[2].name = long_name;
+    unit_fails(override_check(p, 3), STATUS_INVALID_ARG, "in 32 parts of 255 bytes at most");
+    long_name[2 + 255] = '\0';
+    unit_succeeds(override_check(p, 3));
     struct repo_param two[] = {CONFIG, CONFIG};
     unit_fails(override_check(two, 2), STATUS_INVALID_ARG, "twice");
 }

@@ -15,15 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_COMPONENT 255u
-
 bool tree_name_ok(const char *name)
 {
     unsigned depth = 0;
     for (;;) {
         size_t len = strcspn(name, "/");
         bool dots = (len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.');
-        if (len == 0 || len > MAX_COMPONENT || dots || ++depth > TREE_MAX_DEPTH)
+        if (len == 0 || len > TREE_MAX_PART || dots || ++depth > TREE_MAX_DEPTH)
             return false;
         if (name[len] == '\0')
             return true;
@@ -156,7 +154,7 @@ struct err *tree_write(const char *root, const char *name, const void *data, siz
         return err_errno(errno, "opening '%s'", root);
     const char *part = name;
     for (const char *slash; (slash = strchr(part, '/')); part = slash + 1) {
-        char component[MAX_COMPONENT + 1];
+        char component[TREE_MAX_PART + 1];
         size_t n = (size_t)(slash - part);
         memcpy(component, part, n);
         component[n] = '\0';

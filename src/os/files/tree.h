@@ -7,12 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most components of a name below a tree. */
+/* The most components of a name below a tree, and the most bytes of each. */
 #define TREE_MAX_DEPTH 32u
+#define TREE_MAX_PART  255u
 
 /* tree_name_ok - true if a relative name stays below its directory: no empty component, no "."
- * or "..", no leading or trailing '/', at most TREE_MAX_DEPTH components of at most 255 bytes.
- * Pure. */
+ * or "..", no leading or trailing '/', at most TREE_MAX_DEPTH components of at most
+ * TREE_MAX_PART bytes. Pure. */
 bool tree_name_ok(const char *name);
 
 /* The prefixes of the trees that a server makes. */
