@@ -251,19 +251,28 @@ static bool send_batch(struct http_conn *c, struct http_out *o, struct list *bat
     return false;
 }
 
+static bool http_out_is_due(const struct http_conn *c)
+{
+    const struct list *line = &c->line.exchanges;
+    return !list_empty(line) && LIST_ITEM(line->next, struct http_exchange, node)->done;
+}
+
+/* One batch at a time: to write out long texts takes a while, and a socket takes megabytes from
+ * us at once. Others have their turn before the next one. */
 void http_out_flush(struct http_conn *c)
 {
-    struct http_out *o = &c->shard->out;
-    while (!c->backlog) {
+    if (!c->backlog && http_out_is_due(c)) {
         struct list batch;
         list_init(&batch);
-        bool last = http_out_gather(c, o, &batch);
-        if (list_empty(&batch))
-            break;
-        if (!send_batch(c, o, &batch, last))
+        bool last = http_out_gather(c, &c->shard->out, &batch);
+        if (!send_batch(c, &c->shard->out, &batch, last))
             return;
         if (last) {
             http_conn_finish(c);
+            return;
+        }
+        if (http_out_is_due(c)) {
+            loop_later(c->shard->worker->loop, LOOP_PHASE_SPARE, &c->flush);
             return;
         }
     }
