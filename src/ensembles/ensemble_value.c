@@ -1,5 +1,6 @@
 #include "ensembles/ensemble_value.h"
 
+#include "base/check.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
@@ -78,7 +79,11 @@ struct err *ensemble_value_source(struct response *r, const struct ensemble_sequ
 
 void ensemble_value_unref_source(struct ensemble_source *s)
 {
-    if (s && atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1)
+    if (!s)
+        return;
+    unsigned refs = atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel);
+    CHECK(refs);
+    if (refs == 1)
         response_free(s->response);
 }
 
