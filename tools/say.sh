@@ -33,7 +33,7 @@ missing_packages() {
 # minutes: of the list's lock apt-get itself says only that it is taken.
 system_apt() {
     local end=$((SECONDS + 300)) text
-    until text=$(apt-get -q -o DPkg::Lock::Timeout=300 "$@" 2>&1); do
+    until text=$(LC_ALL=C apt-get -q -o DPkg::Lock::Timeout=300 "$@" 2>&1); do
         if [[ $text != *"Could not get lock"* ]] || [ $SECONDS -ge $end ]; then
             printf '%s\n' "$text"
             return 1

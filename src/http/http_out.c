@@ -168,15 +168,19 @@ static bool owes_one(const struct http_conn *c)
            (c->phase == HTTP_PHASE_HEAD && http1_idle(&c->parser));
 }
 
+static bool http_out_is_due(const struct http_conn *c)
+{
+    const struct list *line = &c->line.exchanges;
+    return !list_empty(line) && LIST_ITEM(line->next, struct http_exchange, node)->done;
+}
+
 /* Writes the answers that are due into the batch. Returns true if the last of them ends the
  * connection. */
 static bool http_out_gather(struct http_conn *c, struct http_out *o, struct list *batch)
 {
     http_out_begin(o);
-    while (!list_empty(&c->line.exchanges) && o->count < PIECES_AT_ONCE) {
+    while (http_out_is_due(c) && o->count < PIECES_AT_ONCE) {
         struct http_exchange *x = LIST_ITEM(c->line.exchanges.next, struct http_exchange, node);
-        if (!x->done)
-            return false;
         size_t room = http_answer_room(x);
         if (room > HTTP_OUT_BYTES - o->used && o->used)
             return false;
@@ -249,12 +253,6 @@ static bool send_batch(struct http_conn *c, struct http_out *o, struct list *bat
     http_out_free_all(batch);
     http_conn_kill(c);
     return false;
-}
-
-static bool http_out_is_due(const struct http_conn *c)
-{
-    const struct list *line = &c->line.exchanges;
-    return !list_empty(line) && LIST_ITEM(line->next, struct http_exchange, node)->done;
 }
 
 /* One batch at a time: to write out long texts takes a while, and a socket takes megabytes from

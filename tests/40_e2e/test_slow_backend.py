@@ -15,7 +15,6 @@ from harness.repository import Repository
 from harness.servers import HOST, Nereid
 from witness import Board, backend, board
 
-ASKED = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1], "data": [7.0]}]}).encode()
 WAITING = 40  # several times as many as there are loaders
 OTHERS = 40
 
@@ -100,10 +99,10 @@ def test_a_model_that_waits_has_its_own_thread(board: Board, backend: Path) -> N
 def test_a_delay_of_identity_holds_no_network_thread(tmp_path: Path) -> None:
     """Though its models run on network threads otherwise. Where this machine takes as long as the delay itself it is asked once more."""
     made = Repository(tmp_path / "models")
-    made.identity("waits", extra='parameters { key: "execute_delay_ms" value { string_value: "3000" } }\n')
+    made.identity("waits", "INT32", extra='parameters { key: "execute_delay_ms" value { string_value: "3000" } }\n')
     with Nereid(made.path) as server, ThreadPoolExecutor(4) as pool:
         for _ in range(4):
-            slow = [pool.submit(rawhttp.post, server.http, "/v2/models/waits/infer", ASKED) for _ in range(4)]
+            slow = [pool.submit(rawhttp.post, server.http, "/v2/models/waits/infer", witness.BODY) for _ in range(4)]
             server.process.wait_for(lambda: metrics.scrape(server.metrics)["nereid_requests_in_flight"].value(protocol="http"), len(slow))
             assert {rawhttp.get(server.http, "/v2/health/live").status for _ in range(32)} == {200}
             before = not any(each.done() for each in slow)
