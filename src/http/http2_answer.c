@@ -186,10 +186,12 @@ static void append_part(struct http2_stream *s, struct part *p)
     s->last_reply = &p->reply.next;
 }
 
-/* Sends an answer, an event of one, or its end. */
-static void send_exchange(struct http2_stream *s, struct http_exchange *x)
+/* An answer, an event of one, or its end. */
+uint64_t http2_answer_send(struct http2_stream *s)
 {
+    struct http_exchange *x = LIST_ITEM(list_pop(&s->line.exchanges), struct http_exchange, node);
     struct http_out *o = &x->shard->out;
+    s->line.conn->in_flight--;
     http_out_write(x, o);
     s->ended = x->part != HTTP_PART_EVENT;
     if (!s->responding)
@@ -202,19 +204,7 @@ static void send_exchange(struct http2_stream *s, struct http_exchange *x)
         s->deferred = false;
         check_submitted(s, nghttp2_session_resume_data(s->h2->session, s->id));
     }
-}
-
-void http2_answer_gather(struct http2_stream *s)
-{
-    struct list *exchanges = &s->line.exchanges;
-    while (!list_empty(exchanges)) {
-        struct http_exchange *x = LIST_ITEM(exchanges->next, struct http_exchange, node);
-        if (!x->done)
-            return;
-        list_remove(&x->node);
-        s->line.conn->in_flight--;
-        send_exchange(s, x);
-    }
+    return o->bytes;
 }
 
 bool http2_answer_lags(const struct http2_stream *s)

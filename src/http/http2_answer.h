@@ -9,8 +9,9 @@
 struct h2_batch;
 struct http2_stream;
 
-/* http2_answer_gather - give the session what is complete of the answer. */
-void http2_answer_gather(struct http2_stream *s);
+/* http2_answer_send - give the session the next part of the answer, which is due
+ * (http_conn_is_due). Returns its bytes, without those of a head. */
+uint64_t http2_answer_send(struct http2_stream *s);
 
 /* http2_answer_lags - true if parts of the answer wait since an earlier turn. */
 bool http2_answer_lags(const struct http2_stream *s);

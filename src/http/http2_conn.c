@@ -7,6 +7,7 @@
 #include "http/http2_stream.h"
 #include "http/http_conn.h"
 #include "http/http_cut.h"
+#include "http/http_out.h"
 #include "http/http_shard.h"
 #include "net/door.h"
 #include "net/tls/wire.h"
@@ -169,11 +170,32 @@ void http2_conn_ready(struct http_conn *c, uint32_t events)
     flush_h2_later(h);
 }
 
+/* A batch of what is due, of each stream in turn. Writing out long texts takes a while: others have
+ * their turn before the next batch. */
+static void send_some_due(struct http2_conn *h)
+{
+    uint64_t bytes = 0;
+    while (!list_empty(&h->ready) && bytes < HTTP_OUT_BYTES) {
+        struct http2_stream *s = LIST_ITEM(list_pop(&h->ready), struct http2_stream, ready);
+        if (http_conn_is_due(&s->line))
+            bytes += http2_answer_send(s);
+        if (http_conn_is_due(&s->line))
+            http2_stream_ready(s);
+    }
+    if (!list_empty(&h->ready))
+        loop_later(http2_conn_loop(h), LOOP_PHASE_SPARE, &h->conn->flush);
+}
+
+static void send_all_due(struct http2_stream *s)
+{
+    while (http_conn_is_due(&s->line))
+        http2_answer_send(s);
+}
+
 void http2_conn_flush(struct http_conn *c)
 {
     struct http2_conn *h = c->h2;
-    while (!list_empty(&h->ready))
-        http2_answer_gather(LIST_ITEM(list_pop(&h->ready), struct http2_stream, ready));
+    send_some_due(h);
     bool goes_on = write_h2(h);
     turns_share_done(&c->share, http2_conn_loop(h), c->shard->worker->receive_bytes);
     if (!goes_on || (h->peer.said_goodbye && list_empty(&h->streams) && !h2_out_waits(&h->out)))
@@ -285,8 +307,7 @@ unsigned http2_conn_cut(struct http_conn *c)
         struct http2_stream *s = LIST_ITEM(node, struct http2_stream, node);
         unsigned here = http_cut_line(&s->line);
         count += here;
-        if (here)
-            http2_answer_gather(s);
+        send_all_due(s);
     }
     if (count)
         write_h2(h);

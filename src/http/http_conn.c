@@ -255,6 +255,12 @@ static void http_conn_on_flush(struct loop_task *t)
         turns_share_done(&c->share, http_conn_loop(c), HTTP_CONN_READ_MOST);
 }
 
+bool http_conn_is_due(const struct http_line *l)
+{
+    const struct list *exchanges = &l->exchanges;
+    return !list_empty(exchanges) && LIST_ITEM(exchanges->next, struct http_exchange, node)->done;
+}
+
 bool http_conn_lags(const struct http_line *l)
 {
     return l->stream ? http2_answer_lags(l->stream) : l->conn->backlog != NULL;

@@ -127,7 +127,9 @@ void http_conn_of_use(struct http_conn *c, const struct http_route *route);
  * answered yet. */
 bool http_conn_owes(const struct http_conn *c);
 
-/* http_conn_lags - true if the client does not take what its line has to say. */
+/* http_conn_is_due - true if the line's next answer, or the next event of one, is complete.
+ * http_conn_lags   - true if the client does not take what its line has to say. */
+bool http_conn_is_due(const struct http_line *l);
 bool http_conn_lags(const struct http_line *l);
 
 /* http_conn_answered - the answer of x is complete. */

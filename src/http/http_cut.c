@@ -72,8 +72,7 @@ unsigned http_cut_conn(struct http_conn *c)
         count = http2_conn_cut(c);
     } else if (!c->dead) {
         count = http_cut_line(&c->line);
-        if (count)
-            http_out_flush(c);
+        http_out_flush_all(c);
     }
     if (!c->dead)
         sock_discard(c->fd.fd, SOCK_DISCARD_BYTES);

@@ -168,18 +168,12 @@ static bool owes_one(const struct http_conn *c)
            (c->phase == HTTP_PHASE_HEAD && http1_idle(&c->parser));
 }
 
-static bool http_out_is_due(const struct http_conn *c)
-{
-    const struct list *line = &c->line.exchanges;
-    return !list_empty(line) && LIST_ITEM(line->next, struct http_exchange, node)->done;
-}
-
 /* Writes the answers that are due into the batch. Returns true if the last of them ends the
  * connection. */
 static bool http_out_gather(struct http_conn *c, struct http_out *o, struct list *batch)
 {
     http_out_begin(o);
-    while (http_out_is_due(c) && o->count < PIECES_AT_ONCE) {
+    while (http_conn_is_due(&c->line) && o->count < PIECES_AT_ONCE) {
         struct http_exchange *x = LIST_ITEM(c->line.exchanges.next, struct http_exchange, node);
         size_t room = http_answer_room(x);
         if (room > HTTP_OUT_BYTES - o->used && o->used)
@@ -255,26 +249,38 @@ static bool send_batch(struct http_conn *c, struct http_out *o, struct list *bat
     return false;
 }
 
-/* One batch at a time: to write out long texts takes a while, and a socket takes megabytes from
- * us at once. Others have their turn before the next one. */
-void http_out_flush(struct http_conn *c)
+/* Writes a batch of what is due. Returns true if more is, and the socket took it all. */
+static bool write_batch(struct http_conn *c)
 {
-    if (!c->backlog && http_out_is_due(c)) {
+    if (!c->backlog && http_conn_is_due(&c->line)) {
         struct list batch;
         list_init(&batch);
         bool last = http_out_gather(c, &c->shard->out, &batch);
         if (!send_batch(c, &c->shard->out, &batch, last))
-            return;
+            return false;
         if (last) {
             http_conn_finish(c);
-            return;
+            return false;
         }
-        if (http_out_is_due(c)) {
-            loop_later(c->shard->worker->loop, LOOP_PHASE_SPARE, &c->flush);
-            return;
-        }
+        if (http_conn_is_due(&c->line))
+            return true;
     }
     http_read_resume(c);
+    return false;
+}
+
+/* One batch at a time: to write out long texts takes a while, and a socket takes megabytes from
+ * us at once. Others have their turn before the next one. */
+void http_out_flush(struct http_conn *c)
+{
+    if (write_batch(c))
+        loop_later(c->shard->worker->loop, LOOP_PHASE_SPARE, &c->flush);
+}
+
+void http_out_flush_all(struct http_conn *c)
+{
+    while (write_batch(c))
+        ;
 }
 
 void http_out_continue(struct http_conn *c)

@@ -87,9 +87,8 @@ void heap_give_back(void)
     __sanitizer_purge_allocator();
 }
 
-void heap_trim(void)
+void heap_empty_own(void)
 {
-    heap_give_back();
 }
 
 #else
@@ -150,12 +149,11 @@ void heap_give_back(void)
 #endif
 }
 
-void heap_trim(void)
+void heap_empty_own(void)
 {
     empty_own_store();
     if (ours)
         shorten_own_heap();
-    heap_give_back();
 }
 
 #endif

@@ -16,11 +16,12 @@ bool heap_is_own(void);
  * thread. */
 size_t heap_free_bytes(void);
 
-/* heap_trim - give free memory back to the system: the calling thread's cache, the end of its
- * arena, and free pages anywhere. An address sanitizer also frees its quarantine. Takes about
- * 0.1 ms. Any thread. */
-void heap_trim(void);
+/* heap_empty_own - free what the heap keeps for the calling thread, and shorten the end of its
+ * arena. Only then can heap_give_back reach it all. Takes about 0.1 ms. Any thread; does nothing
+ * under an address sanitizer. */
+void heap_empty_own(void);
 
-/* heap_give_back - give free pages anywhere back to the system; the caches of threads stay as
- * they are. Any thread. */
+/* heap_give_back - give free pages anywhere back to the system; an address sanitizer also frees its
+ * quarantine. Takes milliseconds where many pieces lie, during which others wait for memory. Any
+ * thread. */
 void heap_give_back(void);

@@ -13,13 +13,7 @@
 #define PERIOD_NS  TIME_S(1)
 #define TRIM_BYTES ((size_t)4 << 20) /* the most bytes that the pools give back at once */
 #define TRIM_PAUSE TIME_MS(1)        /* pause between such steps, so that others have their turn */
-/* more free heap bytes than this are given back after a second */
-#define HEAP_MUCH ((size_t)1 << 20)
-/* fewer free heap bytes than this are not worth giving back */
-#define HEAP_KEEP ((size_t)64 << 10)
-/* seconds after which an amount between the two is given back */
-#define HEAP_WAIT  5u
-#define SLABS_MANY 16u /* freed objects that justify a check of the heap */
+#define SLABS_MANY 16u               /* freed objects that justify a check of the heap */
 
 /* Gives the receive buffer's pages back when little was received for a second. */
 static void trim_receive(struct worker *w)
@@ -33,26 +27,12 @@ static void trim_receive(struct worker *w)
     w->receive_high = 0;
 }
 
-/* How often the first worker trimmed the heap; the other workers then trim their part. Relaxed:
- * a worker that sees it late trims a second later. */
-static atomic_uint trims;
+/* How often the first worker told all to empty what the heap keeps for their threads. Relaxed: a
+ * worker that sees it late does so a second later. */
+static atomic_uint told;
 
-/* Trims the heap: at once when a burst is known to be over, and when memory that was freed (many
- * connections closed) was not used again for a while. */
-static void trim_heap(struct housekeeping *h, bool over)
-{
-    size_t idle = heap_free_bytes();
-    h->heap_full = idle > h->heap_idle + HEAP_KEEP ? h->heap_full + 1 : 0;
-    unsigned wait = idle > h->heap_idle + HEAP_MUCH ? 1 : HEAP_WAIT;
-    if (over || h->heap_full > wait) {
-        heap_trim();
-        atomic_fetch_add_explicit(&trims, 1, memory_order_relaxed);
-        h->heap_idle = heap_free_bytes(); /* free memory also counts pages that were given back */
-        h->heap_full = 0;
-    } else if (idle < h->heap_idle) {
-        h->heap_idle = idle;
-    }
-}
+/* Set by a worker whose slab lists were shortened: a burst is over. Taken by the first. */
+static atomic_bool burst_over;
 
 static void go_on_soon(struct housekeeping *h)
 {
@@ -84,21 +64,23 @@ static void trim_on(struct loop_timer *t)
         trim_pools(h);
 }
 
-/* Only the first worker trims the process's pools and heap. A burst is over when the pools have
- * no warm buffers, or when the loop's slab lists were shortened. */
-static void trim_process(struct housekeeping *h, bool shortened)
+/* Only the first worker looks at what the process shares: the pools and the heap. A burst is also
+ * over when the pools have no warm buffers any more. */
+static void trim_process(struct housekeeping *h, time_ns now)
 {
     bool warm = trim_pools(h);
-    trim_heap(h, shortened || (h->warm && !warm));
+    bool over = atomic_exchange_explicit(&burst_over, false, memory_order_relaxed);
+    if (heap_watch_look(&h->heap, now, over || (h->warm && !warm)))
+        atomic_fetch_add_explicit(&told, 1, memory_order_relaxed);
     h->warm = warm;
 }
 
-static void follow_trim(struct housekeeping *h, bool shortened)
+static void empty_own_if_told(struct housekeeping *h)
 {
-    unsigned now = atomic_load_explicit(&trims, memory_order_relaxed);
-    if (shortened || now != h->trims)
-        heap_trim();
-    h->trims = now;
+    unsigned now = atomic_load_explicit(&told, memory_order_relaxed);
+    if (now != h->told)
+        heap_empty_own();
+    h->told = now;
 }
 
 static void housekeeping_due(struct loop_timer *t)
@@ -110,15 +92,15 @@ static void housekeeping_due(struct loop_timer *t)
     /* Free objects in the loop's lists are scattered over pages. The heap can give such a page
      * back only after they were freed. */
     note_freed(h, slab_trim());
-    bool shortened = h->freed >= SLABS_MANY;
+    if (h->freed >= SLABS_MANY)
+        atomic_store_explicit(&burst_over, true, memory_order_relaxed);
     h->freed = 0;
     if (w->index == 0) {
         factory_sweep(now);
-        trim_process(h, shortened);
+        trim_process(h, now);
         log_sink_flush(0);
-    } else {
-        follow_trim(h, shortened);
     }
+    empty_own_if_told(h);
     loop_timer_set(w->loop, t, now + PERIOD_NS);
 }
 

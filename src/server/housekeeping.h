@@ -2,6 +2,7 @@
 /* Work that every loop does once a second: give back memory that was not used lately. The first
  * worker also deletes factories that backends forgot. */
 #include "os/loop.h"
+#include "server/heap_watch.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,9 +15,8 @@ struct housekeeping {
     struct loop_timer trim; /* continues to give back memory of slab lists and pools */
     size_t freed;           /* objects freed since the heap was last checked */
     bool warm;              /* the pools had warm buffers a second ago */
-    unsigned heap_full;     /* for how many seconds the heap has had too much free memory */
-    unsigned trims;         /* the value of `trims` that this worker has seen */
-    size_t heap_idle;       /* the least free memory in the heap since its last trim */
+    struct heap_watch heap; /* of the first worker */
+    unsigned told;          /* the value of `told` that this worker has seen */
 };
 
 /* housekeeping_start - call it before the worker's loop runs. */

@@ -3,18 +3,14 @@
 #include "base/budget.h"
 #include "base/strbuf.h"
 #include "http/http_conn.h"
-#include "http/http_out.h"
-#include "os/loop.h"
 
 #include "support/http_rig.h"
 #include "support/unit.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static void answers_come_in_order(void **state)
@@ -50,69 +46,6 @@ static void a_long_pipeline_is_served_in_pieces(void **state)
         snprintf(expected, sizeof(expected), "%04d", i);
         http_rig_expect(fd, 200, expected);
     }
-    close(fd);
-    http_rig_free(r);
-}
-
-static _Thread_local size_t sent; /* bytes, by this thread */
-static atomic_size_t sent_before_others;
-static void note_sent(struct loop_task *t);
-static struct loop_task others = {.run = note_sent};
-
-/* In place of the C library's. */
-ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
-{
-    ssize_t n = syscall(SYS_sendmsg, fd, m, flags);
-    sent += n > 0 ? (size_t)n : 0;
-    return n;
-}
-
-ssize_t send(int fd, const void *bytes, size_t len, int flags)
-{
-    ssize_t n = syscall(SYS_sendto, fd, bytes, len, flags, NULL, 0);
-    sent += n > 0 ? (size_t)n : 0;
-    return n;
-}
-
-static void note_sent(struct loop_task *t)
-{
-    (void)t;
-    atomic_store(&sent_before_others, sent);
-}
-
-static unsigned answer_beside_others(void)
-{
-    sent = 0;
-    list_init(&others.node);
-    http_rig_answer_later();
-    loop_later(loop_current(), LOOP_PHASE_SPARE, &others);
-    return 0;
-}
-
-/* What becomes due at once is written a batch at a time, however much the socket takes. */
-static void much_that_is_due_leaves_turns_to_others(void **state)
-{
-    (void)state;
-    enum { COUNT = HTTP_CONN_MAX_IN_FLIGHT - 1, BYTES = 4000 };
-    struct http_rig *r = http_rig_new(0);
-    int fd = http_rig_dial(r);
-    struct strbuf text = STRBUF_INIT;
-    strbuf_puts(&text, "GET /later HTTP/1.1\r\n\r\n");
-    for (int i = 0; i < COUNT; i++)
-        strbuf_printf(&text, "POST /echo HTTP/1.1\r\nContent-Length: %d\r\n\r\n%0*d", BYTES, BYTES,
-                      0);
-    http_rig_send(fd, strbuf_str(&text));
-    strbuf_fini(&text);
-    while (http_rig_run(http_rig_in_flight) < COUNT + 1)
-        ;
-    http_rig_run(answer_beside_others);
-    http_rig_expect(fd, 200, "later");
-    char *body = malloc(BYTES + 1);
-    snprintf(body, BYTES + 1, "%0*d", BYTES, 0);
-    for (int i = 0; i < COUNT; i++)
-        http_rig_expect(fd, 200, body);
-    free(body);
-    assert_in_range(atomic_load(&sent_before_others), HTTP_OUT_BYTES / 2, HTTP_OUT_BYTES);
     close(fd);
     http_rig_free(r);
 }
@@ -445,7 +378,7 @@ static void errors_that_quote_much_are_charged(void **state)
 }
 
 UNIT_MAIN(UNIT(answers_come_in_order), UNIT(a_long_pipeline_is_served_in_pieces),
-          UNIT(no_more_than_the_limit_is_in_flight), UNIT(much_that_is_due_leaves_turns_to_others),
+          UNIT(no_more_than_the_limit_is_in_flight),
           UNIT(a_client_that_closes_its_side_gets_its_answers),
           UNIT(a_client_that_closed_its_side_is_asked_once),
           UNIT(a_client_that_is_gone_is_found_out), UNIT(a_closed_side_holds_nothing_back),

@@ -27,6 +27,8 @@ struct later {
     struct list node;
     struct http_exchange *x;
     struct request request; /* only its cancelled flag is used */
+    char *text;             /* of the answer */
+    size_t len;
 };
 
 static struct list later_ones = {&later_ones, &later_ones};
@@ -52,10 +54,12 @@ static bool is_url(const struct http_message *m, const char *url)
     return m->head->url_len == strlen(url) && memcmp(m->head->url, url, m->head->url_len) == 0;
 }
 
-static void answer_later(struct http_exchange *x)
+static void answer_later(struct http_exchange *x, const char *text, size_t len)
 {
     struct later *l = MEM_NEW(struct later);
     l->x = x;
+    l->text = mem_strndup(text, len);
+    l->len = len;
     static struct request_target nobody;
     l->request.target = &nobody;
     x->request = &l->request;
@@ -72,9 +76,10 @@ static void flush_later(void)
         http_rig_cancelled = http_rig_cancelled || atomic_load(&l->request.cancelled);
         l->x->request = NULL;
         if (l->x->conn)
-            http_exchange_static(l->x, 200, HTTP_TEXT, "later", 5);
+            http_exchange_text(l->x, 200, HTTP_TEXT, mem_strndup(l->text, l->len), l->len);
         else
             http_exchange_free(l->x);
+        mem_free(l->text);
         mem_free(l);
     }
 }
@@ -91,7 +96,9 @@ static void serve(struct http_exchange *x, struct http_message *m)
 {
     note_alignment(m);
     if (is_url(m, "/later")) {
-        answer_later(x);
+        answer_later(x, "later", 5);
+    } else if (is_url(m, "/later-echo")) {
+        answer_later(x, m->body, m->body_len);
     } else if (is_url(m, "/flush")) {
         flush_later();
         http_exchange_static(x, 200, HTTP_TEXT, "ok", 2);
@@ -304,10 +311,15 @@ unsigned http_rig_count_later(void)
     return n;
 }
 
-unsigned http_rig_lane(void)
+struct http_conn *http_rig_later_conn(void)
 {
     assert_false(list_empty(&later_ones));
-    return LIST_ITEM(later_ones.next, struct later, node)->x->conn->fd.lane;
+    return LIST_ITEM(later_ones.next, struct later, node)->x->conn;
+}
+
+unsigned http_rig_lane(void)
+{
+    return http_rig_later_conn()->fd.lane;
 }
 
 unsigned http_rig_draining(void)

@@ -1,6 +1,7 @@
 #pragma once
 /* The HTTP front end on real loops and sockets, with a service for tests:
  *   /later    is answered "later" when somebody asks for /flush, newest first
+ *   /later-echo  as /later, with the received body
  *   /flush    "ok"
  *   /large    HTTP_RIG_LARGE bytes of http_rig_large
  *   /fail     404 {"error":"a \"quoted\" reason"}
@@ -76,6 +77,9 @@ unsigned http_rig_deaf(void);
 unsigned http_rig_lane(void);
 unsigned http_rig_count_later(void);
 unsigned http_rig_answer_later(void);
+
+/* http_rig_later_conn - the connection of the first. Only in a function for http_rig_run. */
+struct http_conn *http_rig_later_conn(void);
 
 /* http_rig_until_empty - wait until every connection is closed. */
 void http_rig_until_empty(const struct http_rig *r);
