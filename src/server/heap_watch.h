@@ -12,7 +12,7 @@
 #define HEAP_WATCH_PART 1000
 
 /* but by no more than this. */
-#define HEAP_WATCH_REST TIME_S(10)
+#define HEAP_WATCH_REST TIME_S(3)
 
 /* All zero at first. */
 struct heap_watch {

@@ -149,9 +149,9 @@ class Siege:
         self.peak = max(self.peak, memory_bytes(self.server.pid))
 
     def _settled(self) -> int:
-        """The memory of the server once it has not become less for three seconds: what it keeps warm is gone then."""
+        """The memory of the server once it has not become less for five seconds: what it keeps warm is gone then."""
         least, since = memory_bytes(self.server.pid), time.monotonic()
-        while time.monotonic() < since + 3:
+        while time.monotonic() < since + 5:
             pause(0.2)
             now = memory_bytes(self.server.pid)
             if now < least:
