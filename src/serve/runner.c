@@ -20,9 +20,12 @@
 #include <stdio.h>
 
 /* The longest that a loop runs requests of others, and that answers wait for further runs. */
-#define TURN_NS         TIME_US(50)
-#define INLINE_WATCH    64u /* runs that are measured after a long one */
-#define INLINE_MAX_SLOW 3u  /* this many slow runs among them demote the model */
+#define TURN_NS      TIME_US(50)
+#define INLINE_WATCH 64u /* runs that are measured after a long one */
+/* What slow runs among them take together demotes the model: runs take more than RUNNER_INLINE_NS on
+ * average then. It takes three at least, and no more of those that block. */
+#define INLINE_SLOW_NS   (INLINE_WATCH * RUNNER_INLINE_NS)
+#define INLINE_SLOW_EACH (INLINE_SLOW_NS / 3 + 1)
 
 struct runner *runner_new(struct serve_version *v, struct plugin_instance *instance)
 {
@@ -389,15 +392,17 @@ static void demote(struct serve_version *v)
     mutex_lock(&v->lock);
 }
 
-void runner_note_slow(struct runner *r)
+void runner_note_slow(struct runner *r, time_ns took)
 {
     struct serve_version *v = r->version;
     if (!r->watched) {
         r->watched = INLINE_WATCH;
-        r->slow_runs = 0;
-    } else if (++r->slow_runs >= INLINE_MAX_SLOW && v->inline_ok) {
-        demote(v);
+        r->slow_ns = 0;
+        return;
     }
+    r->slow_ns += time_sooner(took, INLINE_SLOW_EACH);
+    if (r->slow_ns >= INLINE_SLOW_NS && v->inline_ok)
+        demote(v);
 }
 
 void runner_measure_begin(struct runner_measure *m, const struct runner *r, time_ns limit,
@@ -413,19 +418,20 @@ void runner_measure_end(struct runner_measure *m)
 {
     struct thread_usage now;
     m->end = clock_now_ns();
-    m->is_long = m->end - m->start > m->limit;
+    m->took = m->end - m->start;
     if (m->closely) {
         thread_usage(&now);
-        m->is_slow = now.cpu_ns - m->before.cpu_ns > m->limit ||
-                     (m->is_long && now.blocks != m->before.blocks);
+        m->took = m->took > m->limit && now.blocks != m->before.blocks
+                      ? TIME_NEVER
+                      : now.cpu_ns - m->before.cpu_ns;
     }
 }
 
 void runner_measured(struct runner *r, const struct runner_measure *m)
 {
     r->watched -= m->closely;
-    if (m->closely ? m->is_slow : m->is_long)
-        runner_note_slow(r);
+    if (m->took > m->limit)
+        runner_note_slow(r, m->took);
 }
 
 /* Executes one batch on this thread. Caller holds the lock. Returns the time when it ended. */

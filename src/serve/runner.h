@@ -4,8 +4,8 @@
  *
  * Inline: a loop claims an idle runner and executes on its own thread. This is allowed if the
  * backend opted in, all inputs together are small and the queue is empty. After an inline run
- * longer than RUNNER_INLINE_NS the next runs are measured. A model that again and again uses
- * that much CPU time, or blocks as long, is demoted: it runs on instance threads only. */
+ * longer than RUNNER_INLINE_NS the next runs are measured. A model that uses more CPU time than that
+ * on average, or blocks again and again, is demoted: it runs on instance threads only. */
 #include "base/err.h"
 #include "base/list.h"
 #include "os/clock.h"
@@ -43,8 +43,8 @@ struct runner {
     struct mutex_cond wake;
     enum runner_state state; /* guarded by version->lock, like all fields below */
     bool has_thread;
-    unsigned watched;   /* how many of the next inline runs are measured */
-    unsigned slow_runs; /* how many measured runs exceeded the limit */
+    unsigned watched; /* how many of the next inline runs are measured */
+    time_ns slow_ns;  /* what those of them took that exceeded the limit */
     /* runs in a row on the thread that were shorter than RUNNER_INLINE_NS; for that thread only */
     unsigned quick_runs;
     bool answers_apart; /* the backend sent those of the last run one by one; likewise */
@@ -130,7 +130,8 @@ struct runner_measure {
     time_ns limit; /* what is longer is slow, if it is the model's own fault */
     time_ns start, end;
     struct thread_usage before;
-    bool closely, is_long, is_slow;
+    bool closely;
+    time_ns took; /* TIME_NEVER = it blocked */
 };
 
 /* runner_measure_begin, runner_measure_end - around calls of the backend, on one thread; the
@@ -142,10 +143,10 @@ void runner_measure_begin(struct runner_measure *m, const struct runner *r, time
 void runner_measure_end(struct runner_measure *m);
 void runner_measured(struct runner *r, const struct runner_measure *m);
 
-/* runner_note_slow - a run for which the loop would have had to wait. A model that does that again
- * and again runs on instance threads only. Caller holds v->lock, which may be released
- * meanwhile. */
-void runner_note_slow(struct runner *r);
+/* runner_note_slow - a run for which the loop has waited so long, or would have had to: TIME_NEVER.
+ * A model that does that again and again runs on instance threads only. Caller holds v->lock, which
+ * may be released meanwhile. */
+void runner_note_slow(struct runner *r, time_ns took);
 
 /* runner_answer_dropped - answer the requests that the queue gave up. Caller holds v->lock,
  * which is released meanwhile. */

@@ -439,6 +439,73 @@ static void a_blocking_backend_is_demoted(void **state)
     loop_free(looped.loop);
 }
 
+/* One run in eight takes twice as long as runs on a loop should, by its own doing. */
+static unsigned spun;
+
+static TRITONSERVER_Error *slow_now_and_then(TRITONBACKEND_ModelInstance *instance,
+                                             TRITONBACKEND_Request **requests, uint32_t count)
+{
+    time_ns until = clock_thread_ns() + 2 * RUNNER_INLINE_NS;
+    while (spun % 8 == 0 && clock_thread_ns() < until)
+        ;
+    spun++;
+    return echo(instance, requests, count);
+}
+
+static TRITONSERVER_Error *always_slow(TRITONBACKEND_ModelInstance *instance,
+                                       TRITONBACKEND_Request **requests, uint32_t count)
+{
+    spun = 0;
+    return slow_now_and_then(instance, requests, count);
+}
+
+static void submit_next(struct loop_timer *t);
+
+static void answer_and_go_on(struct response *r, void *owner)
+{
+    on_loop_answer(r, owner);
+    loop_timer_set(looped.loop, &looped.begin, loop_now(looped.loop));
+}
+
+static void submit_next(struct loop_timer *t)
+{
+    (void)t;
+    if (looped.back == BURST)
+        return;
+    values[looped.back] = 7;
+    struct request *r = make(looped.version, looped.loop, &values[looped.back]);
+    r->respond = answer_and_go_on;
+    submit_later(&looped.submitter, r);
+}
+
+/* Returns true if it still runs on loops after BURST requests, one after the other. */
+static bool stays_on_loops(TRITONSERVER_Error *(*execute)(TRITONBACKEND_ModelInstance *,
+                                                          TRITONBACKEND_Request **, uint32_t))
+{
+    struct plugin_backend backend = test_version_backend(execute);
+    backend.inline_ok = true;
+    looped = (struct looped){.on_loop = true, .begin.due = submit_next};
+    assert_null(loop_new(&looped.loop));
+    looped.version = test_version_new(&backend, one_instance, looped.loop);
+    submit_init(&looped.submitter, looped.loop);
+    loop_timer_set(looped.loop, &looped.begin, loop_now(looped.loop));
+    loop_run(looped.loop);
+    assert_int_equal(looped.back, BURST);
+    bool stays = looped.version->inline_ok;
+    finish(looped.version);
+    loop_free(looped.loop);
+    return stays;
+}
+
+/* What counts is how long others wait on average: not that a few runs are a little longer. */
+static void a_backend_that_is_slow_is_demoted_and_one_that_seldom_is_is_not(void **state)
+{
+    (void)state;
+    spun = 0;
+    assert_true(stays_on_loops(slow_now_and_then));
+    assert_false(stays_on_loops(always_slow));
+}
+
 /* Each run queues another request, as another loop would, until the first answer is there. */
 #define FED_MOST 20000u
 static unsigned fed;
@@ -591,6 +658,8 @@ int main(void)
         cmocka_unit_test_setup(an_instance_may_refuse_to_run_inline, reset),
         cmocka_unit_test_setup(what_waits_for_others_is_not_run_inline, reset),
         cmocka_unit_test_setup(a_blocking_backend_is_demoted, reset),
+        cmocka_unit_test_setup(a_backend_that_is_slow_is_demoted_and_one_that_seldom_is_is_not,
+                               reset),
         cmocka_unit_test_setup(an_inline_turn_ends, reset),
         cmocka_unit_test_setup(steps_of_a_turn_are_gathered, reset),
         cmocka_unit_test_setup(steps_of_a_turn_within_are_gathered, reset),

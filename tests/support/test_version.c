@@ -71,6 +71,6 @@ void test_version_was_quick(struct serve_version *v)
 {
     mutex_lock(&v->lock);
     for (uint32_t i = 0; i < v->instances.runner_count; i++)
-        v->instances.runners[i]->slow_runs = 0;
+        v->instances.runners[i]->slow_ns = 0;
     mutex_unlock(&v->lock);
 }
