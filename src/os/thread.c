@@ -3,32 +3,68 @@
 #include "base/fault.h"
 #include "base/mem.h"
 #include "base/slab.h"
+#include "os/clock.h"
 #include "os/signal_stack.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #define BACKGROUND_NICE 10
+#define PROMPT_SLICE    TIME_US(100) /* the shortest that the system gives */
 
 struct thread {
     pthread_t id;
     void (*fn)(void *arg);
     void *arg;
     char name[16];
+    bool of_prompt; /* the thread that started it is prompt */
 };
 
 static _Thread_local bool of_server;
+static _Thread_local bool is_prompt;
+
+/* struct sched_attr of linux/sched/types.h, in its first version. That header and newer ones of the
+ * C library exclude each other. */
+struct sched_settings {
+    uint32_t size;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime_ns; /* of SCHED_OTHER and SCHED_BATCH: the slice; 0 = the system's */
+    uint64_t deadline_ns;
+    uint64_t period_ns;
+};
+
+static void thread_set_slice(time_ns slice)
+{
+    struct sched_settings s = {.size = sizeof(s)};
+    if (syscall(SYS_sched_getattr, 0, &s, sizeof(s), 0) != 0 || s.policy != SCHED_OTHER)
+        return;
+    s.runtime_ns = slice;
+    syscall(SYS_sched_setattr, 0, &s, 0);
+}
+
+void thread_prompt(void)
+{
+    is_prompt = true;
+    thread_set_slice(PROMPT_SLICE);
+}
 
 static void *entry(void *p)
 {
     struct thread *t = p;
     of_server = true;
+    if (t->of_prompt) /* the system lets it inherit that */
+        thread_set_slice(0);
     pthread_setname_np(pthread_self(), t->name);
     void *stack = signal_stack_begin();
     slab_thread_begin();
@@ -48,6 +84,7 @@ struct err *thread_start(const char *name, void (*fn)(void *arg), void *arg, str
     struct thread *t = MEM_NEW(struct thread);
     t->fn = fn;
     t->arg = arg;
+    t->of_prompt = is_prompt;
     strncpy(t->name, name, sizeof(t->name) - 1);
     /* The main thread handles signals. A new thread inherits a mask that blocks all of them,
      * except those that report a bug at its place. */

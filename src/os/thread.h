@@ -25,6 +25,12 @@ void thread_leave(struct thread *self);
 /* thread_background - the calling thread runs only when other threads leave CPU time. */
 void thread_background(void);
 
+/* thread_prompt - the calling thread runs often and for short, and others wait for it: while more
+ * threads than processors have work, the system lets it run soon, for shorter at a time. It gets no
+ * more of the processors. From Linux 6.12 on; else it has no effect. Threads that it starts do not
+ * inherit it. */
+void thread_prompt(void);
+
 /* thread_slot - a small number for the calling thread, below THREAD_SLOTS. Threads share a slot
  * only when there are many. Counters of all threads are kept per slot and summed when read. */
 #define THREAD_SLOTS 8

@@ -62,6 +62,7 @@ static void worker_fini(struct worker *w)
 static void worker_main(void *arg)
 {
     struct worker *w = arg;
+    thread_prompt();
     loop_run(w->loop);
 }
 

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct seen {
     char name[16];
@@ -81,4 +83,70 @@ static void no_thread_to_give(void **state)
     assert_false(ran);
 }
 
-UNIT_MAIN(UNIT(runs_with_its_name), UNIT(slots), UNIT(no_thread_to_give))
+/* As struct sched_attr of the system, in its first version. */
+struct settings {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t slice, deadline, period;
+};
+
+/* How long the system lets the calling thread run at a time, in ns; 0 where it does not say. */
+static uint64_t slice_here(void)
+{
+    struct settings s = {.size = sizeof(s)};
+    assert_int_equal(syscall(SYS_sched_getattr, 0, &s, sizeof(s), 0), 0);
+    return s.slice;
+}
+
+static void note_slice(void *slice)
+{
+    *(uint64_t *)slice = slice_here();
+}
+
+static uint64_t slice_of_another(void (*fn)(void *slice))
+{
+    uint64_t slice;
+    struct thread *t;
+    unit_succeeds(thread_start("slice", fn, &slice, &t));
+    thread_join(t);
+    return slice;
+}
+
+struct slices {
+    uint64_t own, of_its_thread;
+};
+
+static void note_prompt_slices(void *arg)
+{
+    struct slices *s = arg;
+    thread_prompt();
+    s->own = slice_here();
+    s->of_its_thread = slice_of_another(note_slice);
+}
+
+/* Sets 100 us by itself. Linux before 6.12 takes no notice. */
+static void ask_for_a_slice(void *slice)
+{
+    struct settings s = {.size = sizeof(s), .slice = 100000};
+    assert_int_equal(syscall(SYS_sched_setattr, 0, &s, 0), 0);
+    note_slice(slice);
+}
+
+static void a_prompt_thread_is_let_run_soon_and_its_own_threads_are_not(void **state)
+{
+    (void)state;
+    uint64_t usual = slice_of_another(note_slice);
+    uint64_t shortest = slice_of_another(ask_for_a_slice);
+    struct slices s;
+    struct thread *t;
+    unit_succeeds(thread_start("prompt", note_prompt_slices, &s, &t));
+    thread_join(t);
+    assert_int_equal(s.own, shortest);
+    assert_int_equal(s.of_its_thread, usual);
+}
+
+UNIT_MAIN(UNIT(runs_with_its_name), UNIT(slots),
+          UNIT(a_prompt_thread_is_let_run_soon_and_its_own_threads_are_not),
+          UNIT(no_thread_to_give))
