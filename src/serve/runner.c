@@ -22,8 +22,8 @@
 /* The longest that a loop runs requests of others, and that answers wait for further runs. */
 #define TURN_NS      TIME_US(50)
 #define INLINE_WATCH 64u /* runs that are measured after a long one */
-/* What slow runs among them take together demotes the model: runs take more than RUNNER_INLINE_NS on
- * average then. It takes three at least, and no more of those that block. */
+/* When the slow runs among them took this together, so that runs take RUNNER_INLINE_NS on average,
+ * the model is demoted. That needs three runs at least, and three are enough that block. */
 #define INLINE_SLOW_NS   (INLINE_WATCH * RUNNER_INLINE_NS)
 #define INLINE_SLOW_EACH (INLINE_SLOW_NS / 3 + 1)
 

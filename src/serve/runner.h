@@ -4,8 +4,8 @@
  *
  * Inline: a loop claims an idle runner and executes on its own thread. This is allowed if the
  * backend opted in, all inputs together are small and the queue is empty. After an inline run
- * longer than RUNNER_INLINE_NS the next runs are measured. A model that uses more CPU time than that
- * on average, or blocks again and again, is demoted: it runs on instance threads only. */
+ * longer than RUNNER_INLINE_NS the next runs are measured. A model that uses more CPU time than
+ * that on average, or blocks again and again, is demoted: it runs on instance threads only. */
 #include "base/err.h"
 #include "base/list.h"
 #include "os/clock.h"
