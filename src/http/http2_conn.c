@@ -309,8 +309,7 @@ unsigned http2_conn_cut(struct http_conn *c)
         count += here;
         send_all_due(s);
     }
-    if (count)
-        write_h2(h);
+    write_h2(h);
     if (c->tls)
         tls_conn_goodbye(c->tls);
     return count;

@@ -249,37 +249,38 @@ static bool send_batch(struct http_conn *c, struct http_out *o, struct list *bat
     return false;
 }
 
-/* Writes a batch of what is due. Returns true if more is, and the socket took it all. */
+/* Writes a batch of what is due. Returns true if the socket took it all, and the connection goes
+ * on. */
 static bool write_batch(struct http_conn *c)
 {
-    if (!c->backlog && http_conn_is_due(&c->line)) {
-        struct list batch;
-        list_init(&batch);
-        bool last = http_out_gather(c, &c->shard->out, &batch);
-        if (!send_batch(c, &c->shard->out, &batch, last))
-            return false;
-        if (last) {
-            http_conn_finish(c);
-            return false;
-        }
-        if (http_conn_is_due(&c->line))
-            return true;
-    }
-    http_read_resume(c);
-    return false;
+    struct list batch;
+    list_init(&batch);
+    bool last = http_out_gather(c, &c->shard->out, &batch);
+    if (!send_batch(c, &c->shard->out, &batch, last))
+        return false;
+    if (last)
+        http_conn_finish(c);
+    return !last;
 }
 
 /* One batch at a time: to write out long texts takes a while, and a socket takes megabytes from
  * us at once. Others have their turn before the next one. */
 void http_out_flush(struct http_conn *c)
 {
-    if (write_batch(c))
-        loop_later(c->shard->worker->loop, LOOP_PHASE_SPARE, &c->flush);
+    if (!c->backlog && http_conn_is_due(&c->line)) {
+        if (!write_batch(c))
+            return;
+        if (http_conn_is_due(&c->line)) {
+            loop_later(c->shard->worker->loop, LOOP_PHASE_SPARE, &c->flush);
+            return;
+        }
+    }
+    http_read_resume(c);
 }
 
 void http_out_flush_all(struct http_conn *c)
 {
-    while (write_batch(c))
+    while (!c->backlog && http_conn_is_due(&c->line) && write_batch(c))
         ;
 }
 

@@ -31,7 +31,7 @@ void http_out_add(struct http_out *o, const void *bytes, size_t len);
 void http_out_write(struct http_exchange *x, struct http_out *o);
 
 /* http_out_flush     - write answers that are due, a batch of them: see http_conn.flush
- * http_out_flush_all - write all of them, as far as the socket takes them */
+ * http_out_flush_all - write all of them, as far as the socket takes them, and read nothing */
 void http_out_flush(struct http_conn *c);
 void http_out_flush_all(struct http_conn *c);
 

@@ -2,6 +2,7 @@
  * socket takes. */
 #include "base/strbuf.h"
 #include "http/http_conn.h"
+#include "http/http_cut.h"
 #include "http/http_out.h"
 #include "os/loop.h"
 
@@ -38,6 +39,13 @@ static unsigned answer_beside_others(void)
     http_rig_answer_later();
     loop_later(loop_current(), LOOP_PHASE_SPARE, &others);
     return 0;
+}
+
+static unsigned answer_and_cut(void)
+{
+    struct http_conn *c = http_rig_later_conn();
+    http_rig_answer_later();
+    return http_cut_conn(c);
 }
 
 static void answers_of_a_pipeline_leave_turns_to_others(void **state)
@@ -171,5 +179,55 @@ static void answers_of_many_streams_leave_turns_to_others(void **state)
     http_rig_free(r);
 }
 
+enum { CUT = 50 }; /* answers of more than one batch, which a socket takes at once */
+
+/* What is due is sent before a connection is cut, however many batches it is; nothing that came
+ * behind is begun. */
+static void a_pipeline_that_is_cut_has_what_is_due(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    int fd = http_rig_dial(r);
+    char *body = malloc(ANSWER_BYTES + 1);
+    snprintf(body, ANSWER_BYTES + 1, "%0*d", ANSWER_BYTES, 0);
+    struct strbuf text = STRBUF_INIT;
+    strbuf_puts(&text, "GET /later HTTP/1.1\r\n\r\n");
+    for (int i = 0; i < CUT; i++)
+        strbuf_printf(&text, "POST /echo HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", ANSWER_BYTES,
+                      body);
+    http_rig_send(fd, strbuf_str(&text));
+    strbuf_fini(&text);
+    while (http_rig_run(http_rig_in_flight) < CUT + 1)
+        ;
+    assert_int_equal(http_rig_run(answer_and_cut), 0);
+    http_rig_expect(fd, 200, "later");
+    for (int i = 0; i < CUT; i++)
+        http_rig_expect(fd, 200, body);
+    http_rig_expect_end(fd);
+    free(body);
+    http_rig_free(r);
+}
+
+static void streams_that_are_cut_have_what_is_due(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    struct h2_client c;
+    begin_client(&c, http_rig_dial(r));
+    for (int i = 0; i < CUT; i++)
+        client_ask_later(&c);
+    do
+        client_turn(&c);
+    while (http_rig_run(http_rig_count_later) < CUT);
+    assert_int_equal(http_rig_run(answer_and_cut), 0);
+    while (c.ended < CUT)
+        client_turn(&c);
+    assert_int_equal(c.received, CUT * ANSWER_BYTES);
+    nghttp2_session_del(c.session);
+    close(c.fd);
+    http_rig_free(r);
+}
+
 UNIT_MAIN(UNIT(answers_of_a_pipeline_leave_turns_to_others),
-          UNIT(answers_of_many_streams_leave_turns_to_others))
+          UNIT(answers_of_many_streams_leave_turns_to_others),
+          UNIT(a_pipeline_that_is_cut_has_what_is_due), UNIT(streams_that_are_cut_have_what_is_due))
