@@ -27,8 +27,8 @@ struct ensemble_run_plan {
 };
 
 /* One request of the ensemble; the struct lies in the request's arena. A thread that brings a
- * response and finds `working` false takes all waiting responses, one after the other. Only that
- * thread uses the run, except for lock, mail, working, steps, failed and open. */
+ * response and finds `working` false handles it, and then those that came meanwhile, one after the
+ * other. Only that thread uses the run, except for lock, mail, working, steps, failed and open. */
 struct run {
     const struct ensemble_run_plan *plan;
     struct request *request;
@@ -435,24 +435,28 @@ static bool proceed(struct run *run, struct response *response)
     return true;
 }
 
+/* The next response that waits. NULL: none does, and this thread works on the run no longer. */
+static struct response *next_response(struct run *run)
+{
+    mutex_lock(&run->lock);
+    struct mail *m = run->mail;
+    run->working = m != NULL;
+    if (m)
+        run->mail = m->next;
+    if (!run->mail)
+        run->last_mail = &run->mail;
+    mutex_unlock(&run->lock);
+    return (struct response *)m;
+}
+
 /* Handles responses until none waits. `over`: the client has already had its last answer. */
 static void ensemble_run_work(struct run *run, bool over)
 {
-    while (!over) {
-        mutex_lock(&run->lock);
-        struct mail *m = run->mail;
-        if (!m) {
-            run->working = false;
-            mutex_unlock(&run->lock);
-            return;
-        }
-        run->mail = m->next;
-        if (!run->mail)
-            run->last_mail = &run->mail;
-        mutex_unlock(&run->lock);
-        over = proceed(run, (struct response *)m);
-    }
-    ensemble_run_leave(run);
+    struct response *response;
+    while (!over && (response = next_response(run)))
+        over = proceed(run, response);
+    if (over)
+        ensemble_run_leave(run);
 }
 
 static void step_responded(struct response *response, void *owner)
@@ -460,13 +464,15 @@ static void step_responded(struct response *response, void *owner)
     struct run *run = ((struct step_request *)owner)->run;
     mutex_lock(&run->lock);
     bool working = run->working;
-    response->mail.next = NULL;
-    *run->last_mail = &response->mail;
-    run->last_mail = &response->mail.next;
     run->working = true;
+    if (working) {
+        response->mail.next = NULL;
+        *run->last_mail = &response->mail;
+        run->last_mail = &response->mail.next;
+    }
     mutex_unlock(&run->lock);
     if (!working)
-        ensemble_run_work(run, false);
+        ensemble_run_work(run, proceed(run, response));
 }
 
 static void step_released(struct request *r, void *owner)
