@@ -288,7 +288,8 @@ static bool drop_but_last(struct request *r)
 void request_unref(struct request *r)
 {
     CHECK_MAGIC(r, REQUEST_MAGIC);
-    if (atomic_load_explicit(&r->sent_refs, memory_order_relaxed) && is_open(r)) {
+    /* Acquire: who sent a response has seen with_backend, which another thread may have set. */
+    if (atomic_load_explicit(&r->sent_refs, memory_order_acquire) && is_open(r)) {
         if (drop_but_last(r))
             return;
         answer_forgotten(r);
@@ -300,7 +301,7 @@ void request_unref(struct request *r)
 
 void request_sent(struct request *r)
 {
-    atomic_fetch_add_explicit(&r->sent_refs, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&r->sent_refs, 1, memory_order_release); /* request_unref acquires */
 }
 
 void request_sent_unref(struct request *r)

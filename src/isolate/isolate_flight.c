@@ -9,10 +9,12 @@
 #include "isolate/isolate_priv.h"
 #include "isolate/isolate_session.h"
 
+#include <sched.h>
 #include <string.h>
 
 #define MOST_TOLD   32768u /* bytes of numbers in one message; the next tick sends more */
-#define MOST_PARKED 4096u  /* records about one request that wait for an earlier one */
+#define LONG_BYTES  ((size_t)65536)
+#define MOST_PARKED 4096u /* records about one request that wait for an earlier one */
 
 /* A record that arrived before the records that come first. */
 struct parked {
@@ -259,6 +261,8 @@ bool isolate_flight_record(struct isolate_session *s, uint64_t kind, const void 
         return isolate_flight_work(f, one, kind, body, len);
     if (fate == CROWDED)
         give_up(s, id);
+    if (len > LONG_BYTES)
+        sched_yield(); /* it took a while and is of no use now; loops may wait for this processor */
     return fate == PARKED || (fate != BAD && isolate_answer_drop(s, kind, body, len));
 }
 

@@ -47,7 +47,9 @@ struct sched_settings {
 static void thread_set_slice(time_ns slice)
 {
     struct sched_settings s = {.size = sizeof(s)};
-    if (syscall(SYS_sched_getattr, 0, &s, sizeof(s), 0) != 0 || s.policy != SCHED_OTHER)
+    if (syscall(SYS_sched_getattr, 0, &s, sizeof(s), 0) != 0)
+        return;
+    if (s.policy != SCHED_OTHER && s.policy != SCHED_BATCH)
         return;
     s.runtime_ns = slice;
     syscall(SYS_sched_setattr, 0, &s, 0);

@@ -27,8 +27,9 @@ void thread_background(void);
 
 /* thread_prompt - the calling thread runs often and for short, and others wait for it: while more
  * threads than processors have work, the system lets it run soon, for shorter at a time. It gets no
- * more of the processors. From Linux 6.12 on; else it has no effect. Threads that it starts do not
- * inherit it. */
+ * more of the processors. From Linux 6.12 on, with SCHED_OTHER and SCHED_BATCH; else it has no
+ * effect. What it starts by thread_start does not inherit it; threads that a plug-in starts there
+ * do. */
 void thread_prompt(void);
 
 /* thread_slot - a small number for the calling thread, below THREAD_SLOTS. Threads share a slot

@@ -144,8 +144,11 @@ static TRITONBACKEND_Request **make_handles(struct plugin_instance *i, struct re
 
 static void instance_hand_out(struct request **requests, size_t count)
 {
-    for (size_t k = 0; k < count; k++)
-        requests[k]->with_backend = requests[k]->lent = true;
+    for (size_t k = 0; k < count; k++) {
+        requests[k]->lent = true;
+        if (!requests[k]->with_backend) /* others read it once a response was sent */
+            requests[k]->with_backend = true;
+    }
 }
 
 /* A call was refused: the caller owns the requests again, except those that the backend released,

@@ -158,7 +158,7 @@ static void stop_waiting(struct begun *b)
 static bool hand_over(struct begun *b, enum begun_rest rest)
 {
     struct runner *r = b->runner;
-    runner_note_slow(r, TIME_NEVER);
+    runner_note_slow(r, RUNNER_BLOCKED_NS);
     b->rest = rest;
     r->state = RUNNER_IDLE;
     struct err *e = runner_look(r);

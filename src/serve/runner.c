@@ -20,12 +20,11 @@
 #include <stdio.h>
 
 /* The longest that a loop runs requests of others, and that answers wait for further runs. */
-#define TURN_NS      TIME_US(50)
-#define INLINE_WATCH 64u /* runs that are measured after a long one */
-/* When the slow runs among them took this together, so that runs take RUNNER_INLINE_NS on average,
- * the model is demoted. That needs three runs at least, and three are enough that block. */
-#define INLINE_SLOW_NS   (INLINE_WATCH * RUNNER_INLINE_NS)
-#define INLINE_SLOW_EACH (INLINE_SLOW_NS / 3 + 1)
+#define TURN_NS TIME_US(50)
+/* How many runs are measured after a long one: as many as are as long together if each takes
+ * RUNNER_INLINE_NS, in these bounds. */
+#define INLINE_WATCH      64u
+#define INLINE_WATCH_MOST 100000u
 
 struct runner *runner_new(struct serve_version *v, struct plugin_instance *instance)
 {
@@ -392,16 +391,25 @@ static void demote(struct serve_version *v)
     mutex_lock(&v->lock);
 }
 
+static unsigned watch_after(time_ns took)
+{
+    time_ns runs = time_sooner(took / RUNNER_INLINE_NS, INLINE_WATCH_MOST);
+    return runs > INLINE_WATCH ? (unsigned)runs : INLINE_WATCH;
+}
+
+/* The model is demoted when the slow runs took all the time that the measured ones may take: when
+ * runs take RUNNER_INLINE_NS on average. That needs three slow runs at least. */
 void runner_note_slow(struct runner *r, time_ns took)
 {
     struct serve_version *v = r->version;
     if (!r->watched) {
-        r->watched = INLINE_WATCH;
+        r->watch = r->watched = watch_after(took);
         r->slow_ns = 0;
         return;
     }
-    r->slow_ns += time_sooner(took, INLINE_SLOW_EACH);
-    if (r->slow_ns >= INLINE_SLOW_NS && v->inline_ok)
+    time_ns most = r->watch * RUNNER_INLINE_NS;
+    r->slow_ns += time_sooner(took, most / 3 + 1);
+    if (r->slow_ns >= most && v->inline_ok)
         demote(v);
 }
 
@@ -419,19 +427,20 @@ void runner_measure_end(struct runner_measure *m)
     struct thread_usage now;
     m->end = clock_now_ns();
     m->took = m->end - m->start;
-    if (m->closely) {
-        thread_usage(&now);
-        m->took = m->took > m->limit && now.blocks != m->before.blocks
-                      ? TIME_NEVER
-                      : now.cpu_ns - m->before.cpu_ns;
-    }
+    if (!m->closely)
+        return;
+    thread_usage(&now);
+    if (m->took <= m->limit || now.blocks == m->before.blocks)
+        m->took = now.cpu_ns - m->before.cpu_ns;
+    else if (m->took < RUNNER_BLOCKED_NS)
+        m->took = RUNNER_BLOCKED_NS;
 }
 
 void runner_measured(struct runner *r, const struct runner_measure *m)
 {
-    r->watched -= m->closely;
     if (m->took > m->limit)
         runner_note_slow(r, m->took);
+    r->watched -= m->closely;
 }
 
 /* Executes one batch on this thread. Caller holds the lock. Returns the time when it ended. */

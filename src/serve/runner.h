@@ -5,7 +5,8 @@
  * Inline: a loop claims an idle runner and executes on its own thread. This is allowed if the
  * backend opted in, all inputs together are small and the queue is empty. After an inline run
  * longer than RUNNER_INLINE_NS the next runs are measured. A model that uses more CPU time than
- * that on average, or blocks again and again, is demoted: it runs on instance threads only. */
+ * that on average, or blocks again and again, is demoted: it runs on instance threads only. Single
+ * long runs are forgiven, three are not that make up the average. */
 #include "base/err.h"
 #include "base/list.h"
 #include "os/clock.h"
@@ -23,6 +24,8 @@ struct serve_version;
 
 #define RUNNER_RETIRE_NS TIME_S(10)
 #define RUNNER_INLINE_NS TIME_US(50)
+/* a run that blocks counts as one that takes this long, or what it took if that is more */
+#define RUNNER_BLOCKED_NS TIME_US(1067)
 /* after so many runs in a row, each shorter than RUNNER_INLINE_NS, answers may wait for another */
 #define RUNNER_QUICK_RUNS 64u
 /* the most input bytes of an inline run, all requests together */
@@ -43,7 +46,8 @@ struct runner {
     struct mutex_cond wake;
     enum runner_state state; /* guarded by version->lock, like all fields below */
     bool has_thread;
-    unsigned watched; /* how many of the next inline runs are measured */
+    unsigned watch;   /* how many inline runs are measured after the last long one, */
+    unsigned watched; /* and how many of them are still to come */
     time_ns slow_ns;  /* what those of them took that exceeded the limit */
     /* runs in a row on the thread that were shorter than RUNNER_INLINE_NS; for that thread only */
     unsigned quick_runs;
@@ -131,7 +135,7 @@ struct runner_measure {
     time_ns start, end;
     struct thread_usage before;
     bool closely;
-    time_ns took; /* TIME_NEVER = it blocked */
+    time_ns took;
 };
 
 /* runner_measure_begin, runner_measure_end - around calls of the backend, on one thread; the
@@ -143,8 +147,8 @@ void runner_measure_begin(struct runner_measure *m, const struct runner *r, time
 void runner_measure_end(struct runner_measure *m);
 void runner_measured(struct runner *r, const struct runner_measure *m);
 
-/* runner_note_slow - a run for which the loop has waited so long, or would have had to: TIME_NEVER.
- * A model that does that again and again runs on instance threads only. Caller holds v->lock, which
+/* runner_note_slow - a run for which the loop has waited so long, or would have had to wait. A
+ * model that does that again and again runs on instance threads only. Caller holds v->lock, which
  * may be released meanwhile. */
 void runner_note_slow(struct runner *r, time_ns took);
 

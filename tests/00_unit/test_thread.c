@@ -5,6 +5,7 @@
 #include "support/unit.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -92,12 +93,17 @@ struct settings {
     uint64_t slice, deadline, period;
 };
 
-/* How long the system lets the calling thread run at a time, in ns; 0 where it does not say. */
-static uint64_t slice_here(void)
+static struct settings settings_here(void)
 {
     struct settings s = {.size = sizeof(s)};
     assert_int_equal(syscall(SYS_sched_getattr, 0, &s, sizeof(s), 0), 0);
-    return s.slice;
+    return s;
+}
+
+/* How long the system lets the calling thread run at a time, in ns; 0 where it does not say. */
+static uint64_t slice_here(void)
+{
+    return settings_here().slice;
 }
 
 static void note_slice(void *slice)
@@ -126,11 +132,14 @@ static void note_prompt_slices(void *arg)
     s->of_its_thread = slice_of_another(note_slice);
 }
 
-/* Sets 100 us by itself. Linux before 6.12 takes no notice. */
+/* Sets 100 us by itself. Linux before 6.12 takes no notice, and only these two policies have it. */
 static void ask_for_a_slice(void *slice)
 {
-    struct settings s = {.size = sizeof(s), .slice = 100000};
-    assert_int_equal(syscall(SYS_sched_setattr, 0, &s, 0), 0);
+    struct settings s = settings_here();
+    if (s.policy == SCHED_OTHER || s.policy == SCHED_BATCH) {
+        s.slice = 100000;
+        assert_int_equal(syscall(SYS_sched_setattr, 0, &s, 0), 0);
+    }
     note_slice(slice);
 }
 

@@ -4,7 +4,6 @@
 #include "os/packet.h"
 #include "isolate/wire/isolate_quota.h"
 
-#include <sched.h>
 #include <string.h>
 
 #define ALIGN 64u
@@ -112,6 +111,5 @@ enum isolate_frame_result isolate_frame_receive(struct isolate_frame *f, int fd,
             *ret_len = f->len;
             return ISOLATE_FRAME_OK;
         }
-        sched_yield(); /* a long message: loops that have work may wait for this processor */
     }
 }
