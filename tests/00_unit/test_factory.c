@@ -64,6 +64,35 @@ static int drop_target(void **state)
     return 0;
 }
 
+static void answer_a_part(void *arg)
+{
+    struct request *r = arg;
+    r->with_backend = true; /* as whoever calls Execute does */
+    assert_true(response_send(response_new(r), 0, NULL));
+}
+
+/* Another thread's request is let go of by whoever submitted it, who has heard nothing of that
+ * thread but that a response was sent. */
+static void let_go_of_between_two_responses(void **state)
+{
+    (void)state;
+    int owner;
+    struct thread *t;
+    struct request *r = ask(&owner);
+    r->with_backend = false;
+    request_ref(r);
+    unit_succeeds(thread_start("backend", answer_a_part, r, &t));
+    while (atomic_load_explicit(&r->sent_refs, memory_order_relaxed) == 0)
+        ;
+    request_unref(r);
+    thread_join(t);
+    response_free(kept);
+    answer(r);
+    response_free(kept);
+    request_release(r);
+    assert_int_equal(atomic_load(&pins), 0);
+}
+
 /* Two sweeps, as far apart as a backend has time; returns what the second one emptied. */
 static size_t sweep_twice(void)
 {
@@ -220,9 +249,10 @@ static void deleted_while_swept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT(deleted_in_time),      UNIT(no_factories),  UNIT(forgotten),
-        UNIT(several_of_a_request), UNIT(many_requests), UNIT(not_over_yet),
-        UNIT(deleted_while_swept),
+        UNIT(deleted_in_time),     UNIT(no_factories),
+        UNIT(forgotten),           UNIT(several_of_a_request),
+        UNIT(many_requests),       UNIT(not_over_yet),
+        UNIT(deleted_while_swept), UNIT(let_go_of_between_two_responses),
     };
     return cmocka_run_group_tests(tests, make_target, drop_target);
 }
