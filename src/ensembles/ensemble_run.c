@@ -412,7 +412,7 @@ static bool proceed(struct run *run, struct response *response)
     struct ensemble_frame *frame = ensemble_flow_answered(
         &run->flow, from, run->versions[step]->config->decoupled && !response->empty);
     if (response->request->with_backend)
-        run->request->with_backend = true;
+        request_with_backend(run->request);
     if (response->error) {
         ensemble_run_fail(run, response->error);
         response->error = NULL;

@@ -186,12 +186,6 @@ static void send_some_due(struct http2_conn *h)
         loop_later(http2_conn_loop(h), LOOP_PHASE_SPARE, &h->conn->flush);
 }
 
-static void send_all_due(struct http2_stream *s)
-{
-    while (http_conn_is_due(&s->line))
-        http2_answer_send(s);
-}
-
 void http2_conn_flush(struct http_conn *c)
 {
     struct http2_conn *h = c->h2;
@@ -305,9 +299,9 @@ unsigned http2_conn_cut(struct http_conn *c)
     unsigned count = 0;
     LIST_EACH (node, &h->streams) {
         struct http2_stream *s = LIST_ITEM(node, struct http2_stream, node);
-        unsigned here = http_cut_line(&s->line);
-        count += here;
-        send_all_due(s);
+        count += http_cut_line(&s->line);
+        while (http_conn_is_due(&s->line))
+            http2_answer_send(s);
     }
     write_h2(h);
     if (c->tls)

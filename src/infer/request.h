@@ -272,6 +272,14 @@ struct request *request_ref(struct request *r);
  * first. Any thread. */
 void request_unref(struct request *r);
 
+/* request_with_backend - note with_backend: written once, since others read it once a response was
+ * sent. Called before the backend has the request, or with its answer. */
+static inline void request_with_backend(struct request *r)
+{
+    if (!r->with_backend)
+        r->with_backend = true;
+}
+
 /* request_sent - count a reference that belongs to a sent response that is not the final one.
  * request_sent_unref - drop such a reference. */
 void request_sent(struct request *r);

@@ -12,9 +12,9 @@
 #include <sched.h>
 #include <string.h>
 
-#define MOST_TOLD   32768u /* bytes of numbers in one message; the next tick sends more */
-#define LONG_BYTES  ((size_t)65536)
-#define MOST_PARKED 4096u /* records about one request that wait for an earlier one */
+#define MOST_TOLD   32768u          /* bytes of numbers in one message; the next tick sends more */
+#define LONG_BYTES  ((size_t)65536) /* of a record; longer ones come in several packets */
+#define MOST_PARKED 4096u           /* records about one request that wait for an earlier one */
 
 /* A record that arrived before the records that come first. */
 struct parked {

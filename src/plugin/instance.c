@@ -146,8 +146,7 @@ static void instance_hand_out(struct request **requests, size_t count)
 {
     for (size_t k = 0; k < count; k++) {
         requests[k]->lent = true;
-        if (!requests[k]->with_backend) /* others read it once a response was sent */
-            requests[k]->with_backend = true;
+        request_with_backend(requests[k]);
     }
 }
 

@@ -21,10 +21,8 @@
 
 /* The longest that a loop runs requests of others, and that answers wait for further runs. */
 #define TURN_NS TIME_US(50)
-/* How many runs are measured after a long one: as many as are as long together if each takes
- * RUNNER_INLINE_NS, in these bounds. */
-#define INLINE_WATCH      64u
-#define INLINE_WATCH_MOST 100000u
+/* The most inline runs that are measured after a long one. */
+#define WATCH_MOST 100000u
 
 struct runner *runner_new(struct serve_version *v, struct plugin_instance *instance)
 {
@@ -391,10 +389,11 @@ static void demote(struct serve_version *v)
     mutex_lock(&v->lock);
 }
 
+/* As many runs as are as long together, if each takes RUNNER_INLINE_NS. */
 static unsigned watch_after(time_ns took)
 {
-    time_ns runs = time_sooner(took / RUNNER_INLINE_NS, INLINE_WATCH_MOST);
-    return runs > INLINE_WATCH ? (unsigned)runs : INLINE_WATCH;
+    time_ns runs = time_sooner(took / RUNNER_INLINE_NS, WATCH_MOST);
+    return runs > RUNNER_WATCH ? (unsigned)runs : RUNNER_WATCH;
 }
 
 /* The model is demoted when the slow runs took all the time that the measured ones may take: when

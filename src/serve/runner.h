@@ -24,8 +24,11 @@ struct serve_version;
 
 #define RUNNER_RETIRE_NS TIME_S(10)
 #define RUNNER_INLINE_NS TIME_US(50)
-/* a run that blocks counts as one that takes this long, or what it took if that is more */
-#define RUNNER_BLOCKED_NS TIME_US(1067)
+/* the least number of inline runs that are measured after a long one */
+#define RUNNER_WATCH 64u
+/* a run that blocks counts as one that takes this long, or what it took if that is more: a third
+ * of what so many runs may take */
+#define RUNNER_BLOCKED_NS (RUNNER_WATCH * RUNNER_INLINE_NS / 3 + 1)
 /* after so many runs in a row, each shorter than RUNNER_INLINE_NS, answers may wait for another */
 #define RUNNER_QUICK_RUNS 64u
 /* the most input bytes of an inline run, all requests together */

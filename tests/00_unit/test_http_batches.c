@@ -11,8 +11,6 @@
 
 #include <nghttp2/nghttp2.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -48,36 +46,46 @@ static unsigned answer_and_cut(void)
     return http_cut_conn(c);
 }
 
+static char echoed[ANSWER_BYTES + 1];
+
+/* A question that is answered later, and so many behind it that wait for that. */
+static int send_pipeline(struct http_rig *r, unsigned behind)
+{
+    int fd = http_rig_dial(r);
+    struct strbuf text = STRBUF_INIT;
+    memset(echoed, 'x', ANSWER_BYTES);
+    strbuf_puts(&text, "GET /later HTTP/1.1\r\n\r\n");
+    for (unsigned i = 0; i < behind; i++)
+        strbuf_printf(&text, "POST /echo HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", ANSWER_BYTES,
+                      echoed);
+    http_rig_send(fd, strbuf_str(&text));
+    strbuf_fini(&text);
+    while (http_rig_run(http_rig_in_flight) < behind + 1)
+        ;
+    return fd;
+}
+
+static void expect_pipeline(int fd, unsigned behind)
+{
+    http_rig_expect(fd, 200, "later");
+    for (unsigned i = 0; i < behind; i++)
+        http_rig_expect(fd, 200, echoed);
+}
+
 static void answers_of_a_pipeline_leave_turns_to_others(void **state)
 {
     (void)state;
-    enum { COUNT = HTTP_CONN_MAX_IN_FLIGHT - 1, BYTES = ANSWER_BYTES };
+    enum { COUNT = HTTP_CONN_MAX_IN_FLIGHT - 1 };
     struct http_rig *r = http_rig_new(0);
-    int fd = http_rig_dial(r);
-    struct strbuf text = STRBUF_INIT;
-    strbuf_puts(&text, "GET /later HTTP/1.1\r\n\r\n");
-    for (int i = 0; i < COUNT; i++)
-        strbuf_printf(&text, "POST /echo HTTP/1.1\r\nContent-Length: %d\r\n\r\n%0*d", BYTES, BYTES,
-                      0);
-    http_rig_send(fd, strbuf_str(&text));
-    strbuf_fini(&text);
-    while (http_rig_run(http_rig_in_flight) < COUNT + 1)
-        ;
+    int fd = send_pipeline(r, COUNT);
     http_rig_run(answer_beside_others);
-    http_rig_expect(fd, 200, "later");
-    char *body = malloc(BYTES + 1);
-    snprintf(body, BYTES + 1, "%0*d", BYTES, 0);
-    for (int i = 0; i < COUNT; i++)
-        http_rig_expect(fd, 200, body);
-    free(body);
+    expect_pipeline(fd, COUNT);
     assert_in_range(COUNT + 1 - atomic_load(&left_before_others), LEAST_ANSWERS, MOST_ANSWERS);
     close(fd);
     http_rig_free(r);
 }
 
 /* ---- A client of HTTP/2 that takes everything */
-
-enum { STREAMS = 200 };
 
 struct h2_client {
     nghttp2_session *session;
@@ -158,24 +166,36 @@ static void begin_client(struct h2_client *c, int fd)
     nghttp2_submit_window_update(c->session, NGHTTP2_FLAG_NONE, 0, 8 << 20);
 }
 
+/* Asks on so many streams, which are all answered later. */
+static void send_streams(struct h2_client *c, struct http_rig *r, unsigned count)
+{
+    begin_client(c, http_rig_dial(r));
+    for (unsigned i = 0; i < count; i++)
+        client_ask_later(c);
+    do
+        client_turn(c);
+    while (http_rig_run(http_rig_count_later) < count);
+}
+
+static void expect_streams(struct h2_client *c, unsigned count)
+{
+    while (c->ended < count)
+        client_turn(c);
+    assert_int_equal(c->received, count * ANSWER_BYTES);
+    nghttp2_session_del(c->session);
+    close(c->fd);
+}
+
 static void answers_of_many_streams_leave_turns_to_others(void **state)
 {
     (void)state;
+    enum { STREAMS = 200 };
     struct http_rig *r = http_rig_new(0);
     struct h2_client c;
-    begin_client(&c, http_rig_dial(r));
-    for (int i = 0; i < STREAMS; i++)
-        client_ask_later(&c);
-    do
-        client_turn(&c);
-    while (http_rig_run(http_rig_count_later) < STREAMS);
+    send_streams(&c, r, STREAMS);
     http_rig_run(answer_beside_others);
-    while (c.ended < STREAMS)
-        client_turn(&c);
-    assert_int_equal(c.received, STREAMS * ANSWER_BYTES);
+    expect_streams(&c, STREAMS);
     assert_in_range(STREAMS - atomic_load(&left_before_others), LEAST_ANSWERS, MOST_ANSWERS);
-    nghttp2_session_del(c.session);
-    close(c.fd);
     http_rig_free(r);
 }
 
@@ -187,24 +207,10 @@ static void a_pipeline_that_is_cut_has_what_is_due(void **state)
 {
     (void)state;
     struct http_rig *r = http_rig_new(0);
-    int fd = http_rig_dial(r);
-    char *body = malloc(ANSWER_BYTES + 1);
-    snprintf(body, ANSWER_BYTES + 1, "%0*d", ANSWER_BYTES, 0);
-    struct strbuf text = STRBUF_INIT;
-    strbuf_puts(&text, "GET /later HTTP/1.1\r\n\r\n");
-    for (int i = 0; i < CUT; i++)
-        strbuf_printf(&text, "POST /echo HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", ANSWER_BYTES,
-                      body);
-    http_rig_send(fd, strbuf_str(&text));
-    strbuf_fini(&text);
-    while (http_rig_run(http_rig_in_flight) < CUT + 1)
-        ;
+    int fd = send_pipeline(r, CUT);
     assert_int_equal(http_rig_run(answer_and_cut), 0);
-    http_rig_expect(fd, 200, "later");
-    for (int i = 0; i < CUT; i++)
-        http_rig_expect(fd, 200, body);
+    expect_pipeline(fd, CUT);
     http_rig_expect_end(fd);
-    free(body);
     http_rig_free(r);
 }
 
@@ -213,18 +219,9 @@ static void streams_that_are_cut_have_what_is_due(void **state)
     (void)state;
     struct http_rig *r = http_rig_new(0);
     struct h2_client c;
-    begin_client(&c, http_rig_dial(r));
-    for (int i = 0; i < CUT; i++)
-        client_ask_later(&c);
-    do
-        client_turn(&c);
-    while (http_rig_run(http_rig_count_later) < CUT);
+    send_streams(&c, r, CUT);
     assert_int_equal(http_rig_run(answer_and_cut), 0);
-    while (c.ended < CUT)
-        client_turn(&c);
-    assert_int_equal(c.received, CUT * ANSWER_BYTES);
-    nghttp2_session_del(c.session);
-    close(c.fd);
+    expect_streams(&c, CUT);
     http_rig_free(r);
 }
 

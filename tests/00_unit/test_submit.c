@@ -333,21 +333,35 @@ static TRITONSERVER_Error *quick_echo(TRITONBACKEND_ModelInstance *instance,
     return echo(instance, requests, count);
 }
 
-static void run_burst(bool may_inline)
+/* Runs a loop on which `submit` is called, until BURST requests are answered. */
+static void run_looped(TRITONSERVER_Error *(*execute)(TRITONBACKEND_ModelInstance *,
+                                                      TRITONBACKEND_Request **, uint32_t),
+                       bool may_inline, void (*submit)(struct loop_timer *t))
 {
-    struct plugin_backend backend = test_version_backend(quick_echo);
+    struct plugin_backend backend = test_version_backend(execute);
     backend.inline_ok = may_inline;
-    looped = (struct looped){.on_loop = true, .begin.due = submit_burst};
+    looped = (struct looped){.on_loop = true, .begin.due = submit};
     assert_null(loop_new(&looped.loop));
     looped.version = test_version_new(&backend, one_instance, looped.loop);
+    assert_int_equal(looped.version->inline_ok, may_inline);
     submit_init(&looped.submitter, looped.loop);
     loop_timer_set(looped.loop, &looped.begin, loop_now(looped.loop));
     loop_run(looped.loop);
     assert_int_equal(looped.back, BURST);
-    assert_true(looped.on_loop);
-    assert_int_equal(looped.version->instances.runners[0]->has_thread, !may_inline);
+}
+
+static void end_looped(void)
+{
     finish(looped.version);
     loop_free(looped.loop);
+}
+
+static void run_burst(bool may_inline)
+{
+    run_looped(quick_echo, may_inline, submit_burst);
+    assert_true(looped.on_loop);
+    assert_int_equal(looped.version->instances.runners[0]->has_thread, !may_inline);
+    end_looped();
 }
 
 static void loop_with_instance_threads(void **state)
@@ -423,20 +437,10 @@ static TRITONSERVER_Error *sleeper(TRITONBACKEND_ModelInstance *instance,
 static void a_blocking_backend_is_demoted(void **state)
 {
     (void)state;
-    struct plugin_backend backend = test_version_backend(sleeper);
-    backend.inline_ok = true;
-    looped = (struct looped){.on_loop = true, .begin.due = submit_burst};
-    assert_null(loop_new(&looped.loop));
-    looped.version = test_version_new(&backend, one_instance, looped.loop);
-    assert_true(looped.version->inline_ok);
-    submit_init(&looped.submitter, looped.loop);
-    loop_timer_set(looped.loop, &looped.begin, loop_now(looped.loop));
-    loop_run(looped.loop);
-    assert_int_equal(looped.back, BURST);
+    run_looped(sleeper, true, submit_burst);
     assert_false(looped.version->inline_ok);
     assert_true(looped.version->instances.runners[0]->has_thread);
-    finish(looped.version);
-    loop_free(looped.loop);
+    end_looped();
 }
 
 /* One run in `each` takes so much of the processor. */
@@ -477,21 +481,12 @@ static void submit_next(struct loop_timer *t)
 /* Returns true if such a model still runs on loops after BURST requests, one after the other. */
 static bool stays_on_loops(unsigned each, time_ns takes)
 {
-    struct plugin_backend backend = test_version_backend(slow_now_and_then);
     spin.each = each;
     spin.takes = takes;
     spin.runs = 0;
-    backend.inline_ok = true;
-    looped = (struct looped){.on_loop = true, .begin.due = submit_next};
-    assert_null(loop_new(&looped.loop));
-    looped.version = test_version_new(&backend, one_instance, looped.loop);
-    submit_init(&looped.submitter, looped.loop);
-    loop_timer_set(looped.loop, &looped.begin, loop_now(looped.loop));
-    loop_run(looped.loop);
-    assert_int_equal(looped.back, BURST);
+    run_looped(slow_now_and_then, true, submit_next);
     bool stays = looped.version->inline_ok;
-    finish(looped.version);
-    loop_free(looped.loop);
+    end_looped();
     return stays;
 }
 
