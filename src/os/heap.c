@@ -2,8 +2,12 @@
 
 #include "os/thread.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define HEAPS      2
 #define KEPT_BYTES (1 << 20)   /* free bytes that stay at the end of an arena */
@@ -75,11 +79,10 @@ size_t __sanitizer_get_heap_size(void);
 size_t __sanitizer_get_current_allocated_bytes(void);
 void __sanitizer_purge_allocator(void);
 
-size_t heap_free_bytes(void)
+int64_t heap_idle_bytes(void)
 {
-    size_t held = __sanitizer_get_heap_size();
-    size_t used = __sanitizer_get_current_allocated_bytes();
-    return held > used ? held - used : 0;
+    return (int64_t)__sanitizer_get_heap_size() -
+           (int64_t)__sanitizer_get_current_allocated_bytes();
 }
 
 void heap_give_back(void)
@@ -100,9 +103,26 @@ void heap_empty_own(void)
 #define CACHED_STEP  16u
 #define CACHED_EACH  7u
 
-size_t heap_free_bytes(void)
+/* Pages that belong to no file; 0 = unknown. The kernel gives numbers of pages: of the whole
+ * address space, of what is resident, of what is resident and belongs to a file. */
+static int64_t resident_private_bytes(void)
 {
-    return mallinfo2().fordblks;
+    char text[128];
+    int64_t resident = 0, of_files = 0;
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n < 0 ? 0 : n] = '\0';
+    if (sscanf(text, "%*u %" SCNd64 " %" SCNd64, &resident, &of_files) != 2)
+        return 0;
+    return (resident - of_files) * sysconf(_SC_PAGESIZE);
+}
+
+int64_t heap_idle_bytes(void)
+{
+    struct mallinfo2 m = mallinfo2();
+    return resident_private_bytes() - (int64_t)(m.uordblks + m.hblkhd);
 }
 
 /* Empties the calling thread's cache. The pieces leave it when they are allocated. Another

@@ -1,7 +1,7 @@
 #pragma once
 /* The heap of the process: that of the C library, or that of an address sanitizer. */
 #include <stdbool.h>
-#include <stddef.h>
+#include <stdint.h>
 
 /* heap_begin - configure the heap: few arenas that return memory early, so that the memory of a
  * burst does not stay in an arena per thread, and that grow cheaply. Call it only if the process
@@ -12,13 +12,16 @@ void heap_begin(void);
 /* heap_is_own - true after heap_begin: the process belongs to the server. */
 bool heap_is_own(void);
 
-/* heap_free_bytes - free bytes in the heap, including those whose pages were given back. Any
- * thread. */
-size_t heap_free_bytes(void);
+/* heap_idle_bytes - private memory that the process holds and that no piece of the heap uses, in
+ * bytes. What others hold besides the heap, such as stacks, counts along, and used pieces that
+ * nobody wrote to are subtracted, so it can be negative: only a difference tells something. Takes
+ * longer the more free pieces there are. Any thread. */
+int64_t heap_idle_bytes(void);
 
 /* heap_empty_own - free what the heap keeps for the calling thread, and shorten the end of its
- * arena. Only then can heap_give_back reach it all. Takes about 0.1 ms. Any thread; does nothing
- * under an address sanitizer. */
+ * arena. Only then can heap_give_back reach it all, and some of that joins the ends of arenas: call
+ * this before and behind it. Takes about 0.1 ms. Any thread; does nothing under an address
+ * sanitizer. */
 void heap_empty_own(void);
 
 /* heap_give_back - give free pages anywhere back to the system; an address sanitizer also frees its

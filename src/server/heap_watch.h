@@ -1,12 +1,12 @@
 #pragma once
-/* When the process's free memory is looked at, and when it is given back to the system. To look
+/* When the process's idle memory is looked at, and when it is given back to the system. To look
  * takes longer the more pieces lie in the heap, and to give back longer still: milliseconds after
  * a crowd. Requests wait meanwhile, so there is the more time between two looks, the more the
  * last one took. First worker's thread only. */
 #include "os/clock.h"
 
 #include <stdbool.h>
-#include <stddef.h>
+#include <stdint.h>
 
 /* A look is followed by this many times as long without one, */
 #define HEAP_WATCH_PART 1000
@@ -16,15 +16,18 @@
 
 /* All zero at first. */
 struct heap_watch {
-    size_t idle;   /* the least free memory since the last time that some was given back */
-    time_ns since; /* since when there is more; 0 = there is not */
-    time_ns next;  /* the next look */
-    bool over;     /* a burst is over, and what it left was not given back yet */
-    bool told;     /* the loops empty their stores, and the next look gives back what is free */
+    int64_t idle;     /* the least idle memory since the last time that some was given back */
+    int64_t full;     /* the idle memory at the last look */
+    time_ns since;    /* since when there is more; 0 = there is not */
+    time_ns next;     /* the next look */
+    unsigned doubled; /* how often the waits were doubled since something was given back */
+    bool over;        /* a burst is over, and what it left was not given back yet */
+    bool told;        /* the loops empty their stores, and the next look gives back what is idle */
 };
 
 /* heap_watch_look - look at the heap, if it is time. Call it about once a second.
- * over     a burst is known to be over: what is free need not be much, nor wait
- * returns  true if every loop shall call heap_empty_own before the next call, which gives back
- *          what is free */
+ * over     a burst is known to be over: what is idle need not be much, nor wait
+ * returns  true if every loop shall call heap_empty_own before the next call. That gives back what
+ *          is idle, and returns true once more: what one loop emptied last, and what was given
+ *          back, may have joined the end of another's arena, which only then can be shortened */
 bool heap_watch_look(struct heap_watch *h, time_ns now, bool over);

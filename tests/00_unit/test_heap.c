@@ -4,12 +4,13 @@
 #include "support/unit.h"
 
 #include <malloc.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The address sanitizer has a heap of its own: what is proved of the C library's is proved where
- * that is in use. */
+/* The address sanitizer has a heap of its own: what is proved of the C
+ * library's is proved where that is in use. */
 #if !defined(__SANITIZE_ADDRESS__)
 
 #define GROWN ((size_t)24 << 20)
@@ -32,8 +33,8 @@ static size_t writable_around(const void *address)
     return found;
 }
 
-/* Counted page by page: the kernel's own counters of a process may be behind by some dozens for
- * each processor. */
+/* Counted page by page: the kernel's own counters of a process may be behind by
+ * some dozens for each processor. */
 static size_t resident(void)
 {
     char line[512];
@@ -73,8 +74,8 @@ static void threads_share_a_heap_that_need_not_grow(void **state)
 
 #define CROWD 2000
 
-/* Pieces of many sizes between which some stay, as of connections that come and go; the last
- * ones of each size are those of the end. */
+/* Pieces of many sizes between which some stay, as of connections that come and
+ * go; the last ones of each size are those of the end. */
 static void come_and_go(void *arg)
 {
     size_t *kept = arg;
@@ -109,26 +110,93 @@ static void what_a_crowd_leaves_is_given_back(void **state)
     assert_in_range(kept, 0, (size_t)256 << 10);
 }
 
+/* Of one thread; another goes on with it where it says so. */
+struct arena_end {
+    void *last; /* a small piece that lies behind all the others */
+    size_t before, after;
+    sem_t freed, given_back;
+};
+
+/* Small pieces, linked, of which the first lies behind `piece`: they fill the gaps before. */
+static void **pieces_until_behind(const void *piece)
+{
+    void **last = NULL;
+    do {
+        void **next = malloc(40);
+        *next = last;
+        last = next;
+    } while ((uintptr_t)last < (uintptr_t)piece);
+    return last;
+}
+
+static void free_all_but_the_last(void *arg)
+{
+    struct arena_end *a = arg;
+    static void *pieces[CROWD];
+    void *end = NULL;
+    a->before = resident();
+    for (size_t i = 0; i < CROWD; i++) {
+        pieces[i] = memset(malloc(5000), 1, 5000);
+        end = (uintptr_t)pieces[i] > (uintptr_t)end ? pieces[i] : end;
+    }
+    void **small = pieces_until_behind(end);
+    a->last = small;
+    for (small = *small; small;) {
+        void **next = *small;
+        free(small);
+        small = next;
+    }
+    for (size_t i = 0; i < CROWD; i++)
+        free(pieces[i]);
+    heap_empty_own();
+    sem_post(&a->freed);
+    sem_wait(&a->given_back);
+    heap_empty_own();
+    a->after = resident();
+}
+
+/* The last piece of an arena is freed by a thread that uses another one. What
+ * lies before it then joins the arena's end when memory is given back, and is
+ * not given back itself. */
+static void an_arena_that_another_thread_emptied_is_shortened(void **state)
+{
+    (void)state;
+    struct arena_end a = {0};
+    struct thread *t;
+    sem_init(&a.freed, 0, 0);
+    sem_init(&a.given_back, 0, 0);
+    unit_succeeds(thread_start("crowd", free_all_but_the_last, &a, &t));
+    sem_wait(&a.freed);
+    free(a.last);
+    heap_empty_own();
+    heap_give_back();
+    sem_post(&a.given_back);
+    thread_join(t);
+    sem_destroy(&a.freed);
+    sem_destroy(&a.given_back);
+    assert_in_range(a.after, 0, a.before + ((size_t)1 << 20));
+}
+
 #endif
 
-static void free_bytes_are_known(void **state)
+static void idle_bytes_are_known(void **state)
 {
     (void)state;
     void *pieces[200];
     for (size_t i = 0; i < 200; i++)
         pieces[i] = memset(malloc(60000), 1, 60000);
-    size_t before = heap_free_bytes();
+    int64_t before = heap_idle_bytes();
     for (size_t i = 0; i < 200; i += 2)
         free(pieces[i]);
-    size_t after = heap_free_bytes();
+    int64_t after = heap_idle_bytes();
     for (size_t i = 1; i < 200; i += 2)
         free(pieces[i]);
-    assert_true(after > before + ((size_t)5 << 20));
+    assert_true(after > before + ((int64_t)5 << 20));
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-UNIT_MAIN(UNIT(free_bytes_are_known))
+UNIT_MAIN(UNIT(idle_bytes_are_known))
 #else
 UNIT_MAIN(UNIT(threads_share_a_heap_that_need_not_grow), UNIT(what_a_crowd_leaves_is_given_back),
-          UNIT(free_bytes_are_known))
+          UNIT(an_arena_that_another_thread_emptied_is_shortened), UNIT(idle_bytes_are_known))
 #endif

@@ -292,14 +292,14 @@ static void time_out_while_busy(void **state)
     loop_free(house);
 }
 
-/* A loop that submits BURST requests in one turn and stops when all are answered. */
+/* A loop that submits requests, BURST of them in one turn, and stops when so many are answered. */
 #define BURST 150
 struct looped {
     struct loop *loop;
     struct submitter submitter;
     struct loop_timer begin;
     struct serve_version *version;
-    unsigned back;
+    unsigned most, back;
     bool on_loop;
 };
 
@@ -311,7 +311,7 @@ static void on_loop_answer(struct response *r, void *owner)
     assert_memory_equal(r->outputs->data, owner, 4);
     looped.on_loop = looped.on_loop && loop_current() == looped.loop;
     response_free(r);
-    if (++looped.back == BURST)
+    if (++looped.back == looped.most)
         loop_stop(looped.loop);
 }
 
@@ -333,21 +333,21 @@ static TRITONSERVER_Error *quick_echo(TRITONBACKEND_ModelInstance *instance,
     return echo(instance, requests, count);
 }
 
-/* Runs a loop on which `submit` is called, until BURST requests are answered. */
+/* Runs a loop on which `submit` is called, until `most` requests are answered. */
 static void run_looped(TRITONSERVER_Error *(*execute)(TRITONBACKEND_ModelInstance *,
                                                       TRITONBACKEND_Request **, uint32_t),
-                       bool may_inline, void (*submit)(struct loop_timer *t))
+                       bool may_inline, void (*submit)(struct loop_timer *t), unsigned most)
 {
     struct plugin_backend backend = test_version_backend(execute);
     backend.inline_ok = may_inline;
-    looped = (struct looped){.on_loop = true, .begin.due = submit};
+    looped = (struct looped){.on_loop = true, .begin.due = submit, .most = most};
     assert_null(loop_new(&looped.loop));
     looped.version = test_version_new(&backend, one_instance, looped.loop);
     assert_int_equal(looped.version->inline_ok, may_inline);
     submit_init(&looped.submitter, looped.loop);
     loop_timer_set(looped.loop, &looped.begin, loop_now(looped.loop));
     loop_run(looped.loop);
-    assert_int_equal(looped.back, BURST);
+    assert_in_range(looped.back, 1, most);
 }
 
 static void end_looped(void)
@@ -358,7 +358,8 @@ static void end_looped(void)
 
 static void run_burst(bool may_inline)
 {
-    run_looped(quick_echo, may_inline, submit_burst);
+    run_looped(quick_echo, may_inline, submit_burst, BURST);
+    assert_int_equal(looped.back, BURST);
     assert_true(looped.on_loop);
     assert_int_equal(looped.version->instances.runners[0]->has_thread, !may_inline);
     end_looped();
@@ -437,7 +438,8 @@ static TRITONSERVER_Error *sleeper(TRITONBACKEND_ModelInstance *instance,
 static void a_blocking_backend_is_demoted(void **state)
 {
     (void)state;
-    run_looped(sleeper, true, submit_burst);
+    run_looped(sleeper, true, submit_burst, BURST);
+    assert_int_equal(looped.back, BURST);
     assert_false(looped.version->inline_ok);
     assert_true(looped.version->instances.runners[0]->has_thread);
     end_looped();
@@ -470,34 +472,40 @@ static void answer_and_go_on(struct response *r, void *owner)
 static void submit_next(struct loop_timer *t)
 {
     (void)t;
-    if (looped.back == BURST)
+    if (!looped.version->inline_ok)
+        loop_stop(looped.loop);
+    if (!looped.version->inline_ok || looped.back == looped.most)
         return;
-    values[looped.back] = 7;
-    struct request *r = make(looped.version, looped.loop, &values[looped.back]);
+    values[0] = 7;
+    struct request *r = make(looped.version, looped.loop, &values[0]);
     r->respond = answer_and_go_on;
     submit_later(&looped.submitter, r);
 }
 
-/* Returns true if such a model still runs on loops after BURST requests, one after the other. */
-static bool stays_on_loops(unsigned each, time_ns takes)
+/* Returns true if such a model still runs on loops after so many requests, one after the other. */
+static bool stays_on_loops(unsigned each, time_ns takes, unsigned requests)
 {
     spin.each = each;
     spin.takes = takes;
     spin.runs = 0;
-    run_looped(slow_now_and_then, true, submit_next);
+    run_looped(slow_now_and_then, true, submit_next, requests);
     bool stays = looped.version->inline_ok;
     end_looped();
     return stays;
 }
+
+/* The kernel may take the core away in the first run, which then seems long: as many are watched
+ * after it as are as long together, and half of them are needed to judge. */
+#define SOONER_OR_LATER 50000u
 
 /* What counts is how long others wait on average: not that a few runs are a little longer, nor that
  * long ones are seldom. */
 static void a_backend_that_is_slow_on_average_is_demoted(void **state)
 {
     (void)state;
-    assert_true(stays_on_loops(8, 2 * RUNNER_INLINE_NS));
-    assert_false(stays_on_loops(1, 2 * RUNNER_INLINE_NS));
-    assert_false(stays_on_loops(30, 200 * RUNNER_INLINE_NS));
+    assert_true(stays_on_loops(8, 2 * RUNNER_INLINE_NS, BURST));
+    assert_false(stays_on_loops(1, 2 * RUNNER_INLINE_NS, SOONER_OR_LATER));
+    assert_false(stays_on_loops(30, 200 * RUNNER_INLINE_NS, SOONER_OR_LATER));
 }
 
 /* Each run queues another request, as another loop would, until the first answer is there. */
