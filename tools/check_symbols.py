@@ -4,7 +4,8 @@
     tools/check_symbols.py [--root FOLDER] [--build FOLDER]
 
 It checks in a build tree (build/release) that
-  - libtritonserver.so exports the four families of the C ABI and exactly one private symbol;
+  - libtritonserver.so exports the four families of the C ABI and exactly one private symbol, and its threads' variables take no
+    more than the dynamic loader keeps for libraries that are loaded late;
   - each global symbol of src/<folder>/x.c begins with `x_`, except the public functions in *_abi.c;
   - each backend, cache and repository agent exports only its ABI and the optional symbols of nereid_backend.h or nereid_cache.h,
     and has no NEEDED entry for libtritonserver, so that the same file runs in the reference.
@@ -25,6 +26,8 @@ PLUGINS = {
     "caches/*/libtritoncache_*.so": ("TRITONCACHE", Path("include/triton/core/nereid_cache.h")),
     "repoagents/*/libtritonrepoagent_*.so": ("TRITONREPOAGENT", None),
 }
+# Bytes of thread-local variables: glibc.rtld.optional_static_tls, unless somebody changes it.
+THREAD_BYTES = 512
 # Symbols that the compiler adds: for sanitizers, coverage, unwinding.
 COMPILER = re.compile(r"^(__|_init$|_fini$|_edata$|_end$|DW\.ref\.)")
 
@@ -50,6 +53,9 @@ def check_library(library: Path) -> list[str]:
                 if not FAMILIES.match(name) and name != PRIVATE]
     if names.count(PRIVATE) != 1:
         findings.append(f"{library.name} has to export exactly one {PRIVATE}")
+    for size in re.findall(r"^ +TLS +(?:\S+ +){4}0x([0-9a-f]+)", tool("readelf", "-lW", str(library)), re.MULTILINE):
+        if int(size, 16) > THREAD_BYTES:
+            findings.append(f"{library.name} has {int(size, 16)} bytes of thread-local variables, more than {THREAD_BYTES}: dlopen may refuse it")
     return findings
 
 

@@ -33,8 +33,7 @@ static _Thread_local bool trims_itself; /* this thread calls slab_trim */
  * thread may see it late. */
 static atomic_uint periods;
 
-/* Not inlined: the compiler would compute the address of the thread's variable at each use. */
-__attribute__((noinline)) static struct free_list *list_of(const struct slab *s)
+static struct free_list *list_of(const struct slab *s)
 {
     return &lists[s->kind];
 }

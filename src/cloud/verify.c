@@ -8,24 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB             ((uint64_t)1 << 20)
-#define MAX_CANDIDATES  8u
-#define CRC32C_REVERSED 0x82f63b78u
+#define MIB            ((uint64_t)1 << 20)
+#define MAX_CANDIDATES 8u
+
+/* What a byte makes of a CRC-32C of 0: of its low four bits, and of its high four. The two are
+ * added without carry. */
+static const uint32_t crc32c_of_low[16] = {
+    0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4, 0xc79a971f, 0x35f1141c, 0x26a1e7e8, 0xd4ca64eb,
+    0x8ad958cf, 0x78b2dbcc, 0x6be22838, 0x9989ab3b, 0x4d43cfd0, 0xbf284cd3, 0xac78bf27, 0x5e133c24,
+};
+static const uint32_t crc32c_of_high[16] = {
+    0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
+    0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
+};
 
 uint32_t verify_crc32c(uint32_t crc, const void *data, size_t len)
 {
-    static _Thread_local uint32_t table[256];
-    if (!table[1])
-        for (uint32_t i = 0; i < 256; i++) {
-            uint32_t c = i;
-            for (int bit = 0; bit < 8; bit++)
-                c = c & 1 ? (c >> 1) ^ CRC32C_REVERSED : c >> 1;
-            table[i] = c;
-        }
     const unsigned char *b = data;
     crc = ~crc;
-    for (size_t i = 0; i < len; i++)
-        crc = (crc >> 8) ^ table[(crc ^ b[i]) & 255];
+    for (size_t i = 0; i < len; i++) {
+        uint32_t byte = (crc ^ b[i]) & 255;
+        crc = (crc >> 8) ^ crc32c_of_low[byte & 15] ^ crc32c_of_high[byte >> 4];
+    }
     return ~crc;
 }
 

@@ -27,8 +27,8 @@ struct ensemble_run_plan {
 };
 
 /* One request of the ensemble; the struct lies in the request's arena. A thread that brings a
- * response and finds `working` false handles it, and then those that came meanwhile, one after the
- * other. Only that thread uses the run, except for lock, mail, working, steps, failed and open. */
+ * response while nobody works on the run handles it, and then those that came meanwhile, one after
+ * the other. Only that thread uses the run, except for came, lock, steps, failed and open. */
 struct run {
     const struct ensemble_run_plan *plan;
     struct request *request;
@@ -47,14 +47,19 @@ struct run {
      * frees the run and acquires what the others did */
     atomic_uint open;
 
-    struct mutex lock; /* rank LEAF; guards what follows */
-    bool working;      /* a thread works on the run */
-    struct mail *mail; /* responses that wait for that thread, oldest first */
-    struct mail **last_mail;
+    /* The response that came last while a thread works on the run, linked to those before it and
+     * last to `none`, or `none`; NULL = no thread works on it. Acquire and release: the next thread
+     * sees what the one before it did. */
+    _Atomic(struct mail *) came;
+    struct mail *waiting; /* responses that this thread took from there, oldest first */
+
+    struct mutex lock; /* rank LEAF */
     /* steps that are not released, linked by step_request.node; a step leaves it when it is
-     * cancelled */
+     * cancelled. Guarded by the lock */
     struct list steps;
 };
+
+static struct mail none;
 
 /* The data of a step's request; it lies in the arena of that request. */
 struct step_request {
@@ -118,7 +123,7 @@ static void ensemble_run_report(struct run *run)
     c.output_start = c.input_end + atomic_load_explicit(&run->spent.infer_ns, memory_order_relaxed);
     c.end = c.output_start + atomic_load_explicit(&run->spent.output_ns, memory_order_relaxed);
     stats_success(stats, r->times.start, r->times.queue_start, &c, now, r->batch_size);
-    stats_batch(stats, r->batch_size, &c, clock_wall_ns());
+    stats_batch(stats, r->batch_size, &c, clock_wall_coarse_ns());
     if (r->parent)
         request_spend(r, &c);
 }
@@ -435,17 +440,31 @@ static bool proceed(struct run *run, struct response *response)
     return true;
 }
 
+/* Takes the responses that came, oldest first. NULL: none did, and this thread works on the run no
+ * longer. */
+static struct mail *take_those_that_came(struct run *run)
+{
+    struct mail *last = &none;
+    if (atomic_compare_exchange_strong_explicit(&run->came, &last, NULL, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return NULL;
+    struct mail *first = NULL;
+    last = atomic_exchange_explicit(&run->came, &none, memory_order_acq_rel);
+    while (last != &none) {
+        struct mail *before = last->next;
+        last->next = first;
+        first = last;
+        last = before;
+    }
+    return first;
+}
+
 /* The next response that waits. NULL: none does, and this thread works on the run no longer. */
 static struct response *next_response(struct run *run)
 {
-    mutex_lock(&run->lock);
-    struct mail *m = run->mail;
-    run->working = m != NULL;
+    struct mail *m = run->waiting ? run->waiting : take_those_that_came(run);
     if (m)
-        run->mail = m->next;
-    if (!run->mail)
-        run->last_mail = &run->mail;
-    mutex_unlock(&run->lock);
+        run->waiting = m->next;
     return (struct response *)m;
 }
 
@@ -462,16 +481,13 @@ static void ensemble_run_work(struct run *run, bool over)
 static void step_responded(struct response *response, void *owner)
 {
     struct run *run = ((struct step_request *)owner)->run;
-    mutex_lock(&run->lock);
-    bool working = run->working;
-    run->working = true;
-    if (working) {
-        response->mail.next = NULL;
-        *run->last_mail = &response->mail;
-        run->last_mail = &response->mail.next;
-    }
-    mutex_unlock(&run->lock);
-    if (!working)
+    struct mail *before = atomic_load_explicit(&run->came, memory_order_relaxed);
+    do
+        response->mail.next = before;
+    while (!atomic_compare_exchange_weak_explicit(&run->came, &before,
+                                                  before ? &response->mail : &none,
+                                                  memory_order_acq_rel, memory_order_relaxed));
+    if (!before)
         ensemble_run_work(run, proceed(run, response));
 }
 
@@ -634,8 +650,7 @@ static void ensemble_run_start(const struct ensemble_run_plan *plan, struct requ
     r->times.queue_start = run->begun;
     r->spent = &run->spent;
     atomic_init(&run->open, 1);
-    run->last_mail = &run->mail;
-    run->working = true;
+    atomic_init(&run->came, &none);
     ensemble_flow_init(&run->flow, run->plan->ensemble, &r->arena, run->wanted,
                        ensemble_value_unref);
     ensemble_run_show(run);

@@ -54,14 +54,7 @@ void mutex_init(struct mutex *m, enum mutex_rank rank)
 {
     /* The work under these locks is shorter than putting a thread to sleep, so spin for a moment
      * first. */
-    pthread_mutexattr_t attr;
-    CHECK(pthread_mutexattr_init(&attr) == 0);
-    CHECK(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP) == 0);
-    CHECK(pthread_mutex_init(&m->m, &attr) == 0);
-    pthread_mutexattr_destroy(&attr);
-    m->rank = rank;
-    m->told = NULL;
-    m->told_count = 0;
+    *m = (struct mutex){.m = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP, .rank = rank};
 }
 
 void mutex_fini(struct mutex *m)

@@ -233,6 +233,13 @@ def test_missing_private_symbol_is_refused(build: Path) -> None:
     refuses(gate("check_symbols.py", "--build", build), "exactly one nereid_private_v1")
 
 
+def test_many_thread_local_variables_are_refused(build: Path) -> None:
+    compile_shared(build / "lib" / "libtritonserver.so", LIBRARY + "static _Thread_local char planted[512];\n")
+    accepts(gate("check_symbols.py", "--build", build))
+    compile_shared(build / "lib" / "libtritonserver.so", LIBRARY + "static _Thread_local char planted[513];\n")
+    refuses(gate("check_symbols.py", "--build", build), "libtritonserver.so has 513 bytes of thread-local variables")
+
+
 def test_version_script_hides_a_planted_export(build: Path) -> None:
     library = build / "lib" / "libtritonserver.so"
     script = f"-Wl,--version-script={ROOT / 'src' / 'libtritonserver.map'}"
