@@ -150,15 +150,14 @@ static bool is_hopeless(CURLcode code)
            code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT;
 }
 
-static enum cloud_abi_reach reach_of(const struct exchange *e, CURLcode code)
+static bool was_refused(const struct exchange *e, CURLcode code)
 {
     long number = 0;
-    if (e->connected || (code != CURLE_COULDNT_CONNECT && code != CURLE_OPERATION_TIMEDOUT))
-        return CLOUD_ABI_REACHED;
+    if (e->connected || code != CURLE_COULDNT_CONNECT)
+        return false;
     curl_easy_getinfo(e->curl, CURLINFO_OS_ERRNO, &number);
-    bool nobody = number == ECONNREFUSED || number == EHOSTUNREACH || number == ENETUNREACH ||
-                  number == EHOSTDOWN;
-    return code == CURLE_COULDNT_CONNECT && nobody ? CLOUD_ABI_REFUSED : CLOUD_ABI_SILENT;
+    return number == ECONNREFUSED || number == EHOSTUNREACH || number == ENETUNREACH ||
+           number == EHOSTDOWN;
 }
 
 void http_run(void *session, struct cloud_abi_http *x)
@@ -169,7 +168,7 @@ void http_run(void *session, struct cloud_abi_http *x)
     x->status = 0;
     x->error[0] = '\0';
     x->hopeless = false;
-    x->reach = CLOUD_ABI_REACHED;
+    x->refused = false;
     curl_easy_reset(session); /* keeps the connections open */
     set_request(&e, headers);
     set_limits(&e);
@@ -186,7 +185,7 @@ void http_run(void *session, struct cloud_abi_http *x)
         take_status(&e);
     } else {
         x->hopeless = is_hopeless(code);
-        x->reach = reach_of(&e, code);
+        x->refused = was_refused(&e, code);
         snprintf(x->error, sizeof(x->error), "%s",
                  e.refused  ? "the answer was given up"
                  : words[0] ? words

@@ -27,9 +27,29 @@ static int tail(unsigned char lead, unsigned char *lo, unsigned char *hi)
     return -1;
 }
 
+static uint64_t load(const unsigned char *p, size_t len)
+{
+    uint64_t v = 0;
+    memcpy(&v, p, len);
+    return v;
+}
+
+/* True for names and the like, of 4 to 16 bytes, if they are ASCII: looked at in two pieces, which
+ * may overlap. */
+static bool is_short_ascii(const unsigned char *p, size_t len)
+{
+    const unsigned char *end = p + len;
+    if (len < 4 || len > 16)
+        return false;
+    uint64_t all = len < 8 ? load(p, 4) | load(end - 4, 4) : load(p, 8) | load(end - 8, 8);
+    return (all & 0x8080808080808080u) == 0;
+}
+
 bool pb_utf8_valid(const void *data, size_t len)
 {
     const unsigned char *p = data;
+    if (is_short_ascii(p, len))
+        return true;
     const unsigned char *end = len ? p + len : p;
     while (p < end) {
         uint64_t eight;

@@ -82,6 +82,9 @@ struct grpc_conn {
     /* charged for what the client makes the server hold; NULL until there is a session */
     struct budget_account *account;
     struct list streams;
+    /* the stream that was opened last, whose frames mostly come next: nghttp2 need not be asked for
+     * it; NULL = it is gone */
+    struct grpc_stream *newest;
     /* the stream whose large message continues in the current DATA frame; NULL = none */
     struct grpc_stream *filling;
     uint32_t frame_bytes;  /* length of that frame; 0 if it is padded */

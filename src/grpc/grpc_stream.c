@@ -81,7 +81,15 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     if (h2_peer_full(&c->peer))
         return h2_peer_refuse(&c->peer, session, frame->hd.stream_id);
     struct grpc_stream *s = new_stream(c, frame->hd.stream_id);
+    c->newest = s;
     return nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, s);
+}
+
+struct grpc_stream *grpc_stream_find(const struct grpc_conn *c, int32_t id)
+{
+    if (c->newest && c->newest->id == id)
+        return c->newest;
+    return nghttp2_session_get_stream_user_data(c->session, id);
 }
 
 #define IS(text, len, literal) \
@@ -204,8 +212,7 @@ static int grpc_stream_on_header(nghttp2_session *session, const nghttp2_frame *
                                  size_t len, uint8_t flags, void *user)
 {
     (void)flags;
-    (void)user;
-    struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+    struct grpc_stream *s = grpc_stream_find(user, frame->hd.stream_id);
     if (!s)
         return 0;
     s->header_bytes += name_len + len + 32; /* counted as for SETTINGS_MAX_HEADER_LIST_SIZE */
@@ -432,7 +439,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     c->filling = NULL;
     c->frame_left -= len < c->frame_left ? (uint32_t)len : c->frame_left;
     nghttp2_session_consume_connection(session, len);
-    struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, id);
+    struct grpc_stream *s = grpc_stream_find(c, id);
     if (!s || grpc_stream_over(s))
         return 0;
     CHECK_MAGIC(s, MAGIC);
@@ -498,7 +505,7 @@ static void on_half_closed(struct grpc_stream *s)
 
 void grpc_stream_frame(struct grpc_conn *c, const nghttp2_frame *frame)
 {
-    struct grpc_stream *s = nghttp2_session_get_stream_user_data(c->session, frame->hd.stream_id);
+    struct grpc_stream *s = grpc_stream_find(c, frame->hd.stream_id);
     if (!s)
         return;
     if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
@@ -624,6 +631,8 @@ void grpc_stream_closed(struct grpc_stream *s)
     h2_peer_stream_gone(&s->conn->peer, s->conn->account, GRPC_STREAM_BYTES);
     if (s->conn->filling == s)
         s->conn->filling = NULL;
+    if (s->conn->newest == s)
+        s->conn->newest = NULL;
     s->conn = NULL;
     grpc_stream_cancel(s);
     if (s->call_count == 0)
@@ -632,9 +641,9 @@ void grpc_stream_closed(struct grpc_stream *s)
 
 static int on_close(nghttp2_session *session, int32_t id, uint32_t error, void *user)
 {
+    (void)session;
     (void)error;
-    (void)user;
-    struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, id);
+    struct grpc_stream *s = grpc_stream_find(user, id);
     if (s)
         grpc_stream_closed(s);
     return 0;

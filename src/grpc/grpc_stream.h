@@ -168,6 +168,9 @@ void grpc_stream_cut(struct grpc_stream *s);
 /* grpc_stream_cancel - cancel every request in flight. */
 void grpc_stream_cancel(struct grpc_stream *s);
 
+/* grpc_stream_find - the stream of this connection with this id; NULL = none has it. */
+struct grpc_stream *grpc_stream_find(const struct grpc_conn *c, int32_t id);
+
 /* grpc_stream_closed - the stream or its connection is gone: cancel its requests, and free it if
  * none is left. */
 void grpc_stream_closed(struct grpc_stream *s);

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef NEREID_DEBUG
@@ -50,29 +51,67 @@ void mutex_assert_held(const struct mutex *m)
 }
 #endif
 
+#define HELD    1u /* nobody sleeps */
+#define AWAITED 2u /* held, and somebody may sleep until it is not */
+
+/* The work under these locks is shorter than putting a thread to sleep, so it looks so often
+ * first. */
+#define LOOKS 100
+
 void mutex_init(struct mutex *m, enum mutex_rank rank)
 {
-    /* The work under these locks is shorter than putting a thread to sleep, so spin for a moment
-     * first. */
-    *m = (struct mutex){.m = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP, .rank = rank};
+    *m = (struct mutex)MUTEX_INIT(rank);
 }
 
 void mutex_fini(struct mutex *m)
 {
-    CHECK(pthread_mutex_destroy(&m->m) == 0);
+    CHECK(atomic_load_explicit(&m->state, memory_order_relaxed) == MUTEX_FREE);
+}
+
+static bool try_to_hold(struct mutex *m)
+{
+    unsigned expected = MUTEX_FREE;
+    return atomic_compare_exchange_strong_explicit(&m->state, &expected, HELD, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static void pause_for_a_moment(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Whoever slept does not know who else sleeps, so the next unlock wakes one more. */
+__attribute__((noinline)) static void wait_to_hold(struct mutex *m)
+{
+    for (int i = 0; i < LOOKS; i++) {
+        if (atomic_load_explicit(&m->state, memory_order_relaxed) == MUTEX_FREE && try_to_hold(m))
+            return;
+        pause_for_a_moment();
+    }
+    int before = errno; /* callers lock between a call and their look at its error */
+    while (atomic_exchange_explicit(&m->state, AWAITED, memory_order_acquire) != MUTEX_FREE)
+        syscall(SYS_futex, &m->state, FUTEX_WAIT_PRIVATE, AWAITED, NULL, NULL, 0);
+    errno = before;
 }
 
 void mutex_lock(struct mutex *m)
 {
     note_lock(m);
-    CHECK(pthread_mutex_lock(&m->m) == 0);
+    if (!try_to_hold(m))
+        wait_to_hold(m);
 }
 
-/* Wakes waiters. The address is only a name for the kernel: the condition may already be freed,
- * or another waiter may sleep there, which checks its condition again. */
-static void wake(const atomic_uint *changes, int count)
+/* Wakes waiters. The address is only a name for the kernel: the condition or the mutex may
+ * already be freed, or another waiter may sleep there, which checks its condition again. */
+__attribute__((noinline)) static void wake(const atomic_uint *changes, int count)
 {
+    int before = errno;
     syscall(SYS_futex, changes, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    errno = before;
 }
 
 void mutex_unlock(struct mutex *m)
@@ -82,7 +121,9 @@ void mutex_unlock(struct mutex *m)
     int count = m->told_count;
     if (told)
         m->told = NULL;
-    CHECK(pthread_mutex_unlock(&m->m) == 0);
+    unsigned was = atomic_exchange_explicit(&m->state, MUTEX_FREE, memory_order_release);
+    if (was == AWAITED)
+        wake(&m->state, 1);
     if (told)
         wake(told, count);
 }

@@ -3,7 +3,6 @@
  * this, and which thread holds a lock. */
 #include "os/clock.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -21,15 +20,18 @@ enum mutex_rank {
 };
 
 struct mutex {
-    pthread_mutex_t m;
+    /* MUTEX_FREE, or another of the values in mutex.c, which is the futex that threads sleep on.
+     * Acquired by who locks, released by who unlocks */
+    atomic_uint state;
     enum mutex_rank rank;
-    atomic_uint *told; /* of a condition: its waiters are woken when m is unlocked; guarded by m */
-    int told_count;    /* how many waiters to wake; guarded by m */
+    int told_count;    /* how many waiters to wake; guarded by the lock, as the next one */
+    atomic_uint *told; /* of a condition: its waiters are woken when the mutex is unlocked */
 };
 
-#define MUTEX_INIT(rank_)                               \
-    {                                                   \
-        .m = PTHREAD_MUTEX_INITIALIZER, .rank = (rank_) \
+#define MUTEX_FREE 0u
+#define MUTEX_INIT(rank_) \
+    {                     \
+        .rank = (rank_)   \
     }
 
 void mutex_init(struct mutex *m, enum mutex_rank rank);

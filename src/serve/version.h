@@ -113,7 +113,8 @@ void version_drain(struct serve_version *v);
 bool version_drained(struct serve_version *v);
 
 /* version_pins - the number of pins. It is exact once nothing can take a new pin.
- * version_requests - the same without those for instances that leave: requests. */
+ * version_requests - the same without those for instances that leave and for loops that run the
+ * model: requests. Takes the version's lock. */
 long version_pins(struct serve_version *v);
 long version_requests(struct serve_version *v);
 

@@ -494,6 +494,24 @@ static bool stays_on_loops(unsigned each, time_ns takes, unsigned requests)
     return stays;
 }
 
+static long counted;
+
+static TRITONSERVER_Error *count_requests(TRITONBACKEND_ModelInstance *instance,
+                                          TRITONBACKEND_Request **requests, uint32_t count)
+{
+    counted = version_requests(looped.version);
+    return echo(instance, requests, count);
+}
+
+/* Whoever stops the server is told of requests, not of who runs them. */
+static void a_loop_that_runs_a_request_is_no_request(void **state)
+{
+    (void)state;
+    run_looped(count_requests, true, submit_next, 1);
+    assert_int_equal(counted, 1);
+    end_looped();
+}
+
 /* The kernel may take the core away in the first run, which then seems long: as many are watched
  * after it as are as long together, and half of them are needed to judge. */
 #define SOONER_OR_LATER 50000u
@@ -660,6 +678,7 @@ int main(void)
         cmocka_unit_test_setup(an_instance_may_refuse_to_run_inline, reset),
         cmocka_unit_test_setup(what_waits_for_others_is_not_run_inline, reset),
         cmocka_unit_test_setup(a_blocking_backend_is_demoted, reset),
+        cmocka_unit_test_setup(a_loop_that_runs_a_request_is_no_request, reset),
         cmocka_unit_test_setup(a_backend_that_is_slow_on_average_is_demoted, reset),
         cmocka_unit_test_setup(an_inline_turn_ends, reset),
         cmocka_unit_test_setup(steps_of_a_turn_are_gathered, reset),

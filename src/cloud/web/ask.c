@@ -6,6 +6,10 @@
 #define MAX_BYTES ((size_t)256 << 10)
 #define DIRECT_MS 1000u
 
+/* An endpoint that may not exist: a machine's metadata service connects, but its answers get lost
+ * on the way into a container. */
+#define MAYBE_STALL_SECS 2u
+
 static struct err *ask_build(void *owner, void *session, struct call_request *r)
 {
     (void)session;
@@ -29,7 +33,8 @@ struct err *ask_run(struct call_net *net, void *session, const struct ask *a, ch
                      .max_body = MAX_BYTES,
                      .owner = &copy,
                      .maybe = a->maybe,
-                     .connect_ms = a->direct ? DIRECT_MS : 0};
+                     .connect_ms = a->direct ? DIRECT_MS : 0,
+                     .stall_secs = a->maybe ? MAYBE_STALL_SECS : 0};
     struct err *e = call_run(net, session, &c);
     if (!e)
         *ret = mem_strdup(strbuf_str(&c.answer.body));

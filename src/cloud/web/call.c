@@ -19,7 +19,7 @@
 #define MAX_RENEWALS     3u
 #define MAX_WORDS        ((size_t)300)
 
-/* After this many attempts without a connection, the endpoint does not exist. */
+/* After this many attempts without an answer, the endpoint does not exist. */
 #define MAX_SILENCES 3u
 
 void call_net_init(struct call_net *n, const struct cloud_abi *abi, time_ns limit,
@@ -218,6 +218,7 @@ static void web_call_exchange(struct call_net *n, void *session, struct call *c,
     struct attempt t = {.c = c, .net = n, .retry = retry, .x = x};
     uint64_t left_ms = retry_left(retry, clock_now_ns()) / TIME_MS(1) + 1;
     uint64_t most = c->connect_ms ? c->connect_ms : CONNECT_MS;
+    uint64_t stall = c->stall_secs ? c->stall_secs : MAX_STALL_SECS;
     uint64_t left_secs = left_ms / 1000 + 1;
     *x = (struct cloud_abi_http){
         .method = r->method,
@@ -228,7 +229,7 @@ static void web_call_exchange(struct call_net *n, void *session, struct call *c,
         .ca_file = n->ca_file,
         .direct = r->direct,
         .connect_ms = (uint32_t)(left_ms < most ? left_ms : most),
-        .stall_secs = (uint32_t)(left_secs < MAX_STALL_SECS ? left_secs : MAX_STALL_SECS),
+        .stall_secs = (uint32_t)(left_secs < stall ? left_secs : stall),
         .total_ms = c->sink ? 0 : (uint32_t)(n->limit / TIME_MS(1) * SMALL_LIMITS),
         .cancel = &n->cancelled,
         .on_header = web_call_on_header,
@@ -251,9 +252,9 @@ static bool is_nobody(struct call_net *n, struct call *c, const struct cloud_abi
         return false;
     if (x->status)
         atomic_store(&n->answered, true);
-    c->silences += x->reach == CLOUD_ABI_SILENT;
-    return x->reach == CLOUD_ABI_REFUSED ||
-           (c->silences >= MAX_SILENCES && !atomic_load(&n->answered));
+    else
+        c->silences++;
+    return x->refused || (c->silences >= MAX_SILENCES && !atomic_load(&n->answered));
 }
 
 /* Judges an attempt. true = the call has ended, with or without *ret_e. */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define CLOUD_ABI_SYMBOL  "nereid_cloud_v1"
-#define CLOUD_ABI_VERSION 2u
+#define CLOUD_ABI_VERSION 3u
 
 #define CLOUD_ABI_SHA256_BYTES 32u
 #define CLOUD_ABI_MD5_BYTES    16u
@@ -17,13 +17,6 @@
 enum cloud_abi_digest {
     CLOUD_ABI_SHA256,
     CLOUD_ABI_MD5,
-};
-
-/* Whether the endpoint was reached. */
-enum cloud_abi_reach {
-    CLOUD_ABI_REACHED, /* there was a connection, or it is unknown */
-    CLOUD_ABI_REFUSED, /* no connection: refused, or no route */
-    CLOUD_ABI_SILENT,  /* no connection within the time limit */
 };
 
 /* One HTTP exchange. Everything is borrowed for the call. */
@@ -49,7 +42,7 @@ struct cloud_abi_http {
 
     int status;      /* of the answer; 0 = no answer */
     char error[256]; /* why the exchange failed; "" = it succeeded */
-    enum cloud_abi_reach reach;
+    bool refused;    /* there is no connection: refused, or no route */
     /* a later attempt will fail too: an untrusted certificate, an invalid address */
     bool hopeless;
 };
