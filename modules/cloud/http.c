@@ -168,7 +168,7 @@ void http_run(void *session, struct cloud_abi_http *x)
     x->status = 0;
     x->error[0] = '\0';
     x->hopeless = false;
-    x->refused = false;
+    x->refused = x->silent = false;
     curl_easy_reset(session); /* keeps the connections open */
     set_request(&e, headers);
     set_limits(&e);
@@ -186,6 +186,7 @@ void http_run(void *session, struct cloud_abi_http *x)
     } else {
         x->hopeless = is_hopeless(code);
         x->refused = was_refused(&e, code);
+        x->silent = code == CURLE_OPERATION_TIMEDOUT && !x->status;
         snprintf(x->error, sizeof(x->error), "%s",
                  e.refused  ? "the answer was given up"
                  : words[0] ? words

@@ -123,7 +123,7 @@ static void ensemble_run_report(struct run *run)
     c.output_start = c.input_end + atomic_load_explicit(&run->spent.infer_ns, memory_order_relaxed);
     c.end = c.output_start + atomic_load_explicit(&run->spent.output_ns, memory_order_relaxed);
     stats_success(stats, r->times.start, r->times.queue_start, &c, now, r->batch_size);
-    stats_batch(stats, r->batch_size, &c, clock_wall_coarse_ns());
+    stats_batch(stats, r->batch_size, &c, clock_wall_ns());
     if (r->parent)
         request_spend(r, &c);
 }

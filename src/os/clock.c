@@ -19,11 +19,6 @@ time_ns clock_wall_ns(void)
     return read_clock(CLOCK_REALTIME);
 }
 
-time_ns clock_wall_coarse_ns(void)
-{
-    return read_clock(CLOCK_REALTIME_COARSE);
-}
-
 time_ns clock_thread_ns(void)
 {
     return read_clock(CLOCK_THREAD_CPUTIME_ID);

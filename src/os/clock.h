@@ -12,13 +12,10 @@ typedef uint64_t time_ns;
 
 /* clock_now_ns - monotonic time.
  * clock_wall_ns - time since 1970, only for people and statistics.
- * clock_wall_coarse_ns - the same, up to 10 ms ago; a tenth as dear, where the processor's counter
- * is slow to read, as in virtual machines.
  * clock_thread_ns - CPU time of the calling thread; a system call, which costs ten times as much
  * as the others. */
 time_ns clock_now_ns(void);
 time_ns clock_wall_ns(void);
-time_ns clock_wall_coarse_ns(void);
 time_ns clock_thread_ns(void);
 
 /* time_from_us - convert a duration; TIME_NEVER if it is too long. */

@@ -94,6 +94,10 @@ void heap_empty_own(void)
 {
 }
 
+void heap_shorten_own(void)
+{
+}
+
 #else
 
 /* Each thread caches some free pieces of each small size. No other thread can use them, and they
@@ -148,8 +152,10 @@ static void empty_own_store(void)
 
 /* malloc_trim does not shorten arenas other than the first. The C library checks the end of an
  * arena when a large piece is freed, so one is freed. */
-static void shorten_own_heap(void)
+void heap_shorten_own(void)
 {
+    if (!ours)
+        return;
     mallopt(M_TRIM_THRESHOLD, 0);
     mallopt(M_TOP_PAD, 0);
     void **piece = malloc(PIECE_BYTES);
@@ -172,8 +178,7 @@ void heap_give_back(void)
 void heap_empty_own(void)
 {
     empty_own_store();
-    if (ours)
-        shorten_own_heap();
+    heap_shorten_own();
 }
 
 #endif

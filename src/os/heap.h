@@ -19,10 +19,14 @@ bool heap_is_own(void);
 int64_t heap_idle_bytes(void);
 
 /* heap_empty_own - free what the heap keeps for the calling thread, and shorten the end of its
- * arena. Only then can heap_give_back reach it all, and some of that joins the ends of arenas: call
- * this before and behind it. Takes about 0.1 ms. Any thread; does nothing under an address
- * sanitizer. */
+ * arena. Only then can heap_give_back reach it all. Takes about 0.1 ms. Any thread; does nothing
+ * under an address sanitizer. */
 void heap_empty_own(void);
+
+/* heap_shorten_own - shorten the end of the calling thread's arena, which some of what
+ * heap_give_back reached has joined: call it behind that. Any thread; does nothing under an
+ * address sanitizer, or if the heap is not the server's own. */
+void heap_shorten_own(void);
 
 /* heap_give_back - give free pages anywhere back to the system; an address sanitizer also frees its
  * quarantine. Takes milliseconds where many pieces lie, during which others wait for memory. Any

@@ -135,23 +135,9 @@ long version_pins(struct serve_version *v)
     return (long)(pinned - unpinned);
 }
 
-/* Loops that run the model. Each has a pin until it comes back. */
-static long runs_on_loops(struct serve_version *v)
-{
-    long runs = 0;
-    mutex_lock(&v->lock);
-    for (uint32_t i = 0; i < v->instances.runner_count; i++) {
-        const struct runner *r = v->instances.runners[i];
-        runs += r->state == RUNNER_CLAIMED && !r->begun;
-    }
-    mutex_unlock(&v->lock);
-    return runs;
-}
-
 long version_requests(struct serve_version *v)
 {
-    return version_pins(v) - runs_on_loops(v) -
-           (long)atomic_load_explicit(&v->parting, memory_order_relaxed);
+    return version_pins(v) - (long)atomic_load_explicit(&v->parting, memory_order_relaxed);
 }
 
 void version_part(struct serve_version *v)

@@ -113,8 +113,9 @@ void version_drain(struct serve_version *v);
 bool version_drained(struct serve_version *v);
 
 /* version_pins - the number of pins. It is exact once nothing can take a new pin.
- * version_requests - the same without those for instances that leave and for loops that run the
- * model: requests. Takes the version's lock. */
+ * version_requests - the same without those for instances that leave: requests, and one more for
+ * each loop that runs the model just now. Takes no lock: a batching strategy that does not return
+ * holds the version's, and whoever stops the server asks for this. */
 long version_pins(struct serve_version *v);
 long version_requests(struct serve_version *v);
 

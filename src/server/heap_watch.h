@@ -29,5 +29,6 @@ struct heap_watch {
  * over     a burst is known to be over: what is idle need not be much, nor wait
  * returns  true if every loop shall call heap_empty_own before the next call. That gives back what
  *          is idle, and returns true once more: what one loop emptied last, and what was given
- *          back, may have joined the end of another's arena, which only then can be shortened */
+ *          back, may have joined the end of another's arena, and heap_shorten_own takes it there.
+ *          So the two take turns */
 bool heap_watch_look(struct heap_watch *h, time_ns now, bool over);

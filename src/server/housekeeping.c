@@ -27,8 +27,8 @@ static void trim_receive(struct worker *w)
     w->receive_high = 0;
 }
 
-/* How often the first worker told all to empty what the heap keeps for their threads. Relaxed: a
- * worker that sees it late does so a second later. */
+/* How often the first worker told all to empty what the heap keeps for their threads, or next to
+ * shorten its end: the first is odd. Relaxed: a worker that sees it late does so a second later. */
 static atomic_uint told;
 
 /* Set by a worker whose slab lists were shortened: a burst is over. Taken by the first. */
@@ -78,7 +78,9 @@ static void trim_process(struct housekeeping *h, time_ns now)
 static void empty_own_if_told(struct housekeeping *h)
 {
     unsigned now = atomic_load_explicit(&told, memory_order_relaxed);
-    if (now != h->told)
+    if (now == h->told + 1 && now % 2 == 0)
+        heap_shorten_own();
+    else if (now != h->told)
         heap_empty_own();
     h->told = now;
 }

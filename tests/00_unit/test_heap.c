@@ -151,7 +151,7 @@ static void free_all_but_the_last(void *arg)
     heap_empty_own();
     sem_post(&a->freed);
     sem_wait(&a->given_back);
-    heap_empty_own();
+    heap_shorten_own();
     a->after = resident();
 }
 

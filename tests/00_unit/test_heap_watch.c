@@ -126,6 +126,21 @@ static int looks_until_told(struct heap_watch *h)
     return looks;
 }
 
+/* A burst ends in the moment in which another one is given back. */
+static void what_is_freed_while_others_go_back_goes_later(void **state)
+{
+    (void)state;
+    struct heap_watch h = begin_heap_watch(3 * MIB);
+    free_bytes(20 * MIB);
+    while (!gave)
+        heap_next_look(&h, false);
+    free_bytes(20 * MIB);
+    for (int i = 0; i < 100; i++)
+        heap_next_look(&h, false);
+    assert_int_equal(gave, 2);
+    assert_int_equal(heap_idle, 3 * MIB);
+}
+
 /* What grows again and again and is not the heap's is asked for more and more seldom, but asked. */
 static void what_never_goes_back_is_asked_for_seldom(void **state)
 {
@@ -170,4 +185,5 @@ static void what_takes_long_is_done_seldom(void **state)
 
 UNIT_MAIN(UNIT(much_goes_back_after_a_second), UNIT(less_goes_back_after_five),
           UNIT(little_and_what_is_used_again_stay), UNIT(a_burst_that_is_over_is_not_waited_for),
+          UNIT(what_is_freed_while_others_go_back_goes_later),
           UNIT(what_never_goes_back_is_asked_for_seldom), UNIT(what_takes_long_is_done_seldom))

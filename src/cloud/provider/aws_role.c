@@ -1,5 +1,6 @@
 #include "cloud/provider/aws_role.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/files/file.h"
@@ -167,6 +168,8 @@ struct err *aws_role_get(struct call_net *net, void *session, struct aws_key *re
     if (*ret_found)
         return err_wrap(e,
                         "the role of this machine (AWS_EC2_METADATA_DISABLED=true if it has none)");
+    if (e)
+        LOG_INFO("this machine has no role: %s", err_message(e));
     err_free(e);
     return NULL;
 }

@@ -8,7 +8,7 @@
 
 /* An endpoint that may not exist: a machine's metadata service connects, but its answers get lost
  * on the way into a container. */
-#define MAYBE_STALL_SECS 2u
+#define MAYBE_STALL_SECS 5u
 
 static struct err *ask_build(void *owner, void *session, struct call_request *r)
 {

@@ -19,7 +19,7 @@
 #define MAX_RENEWALS     3u
 #define MAX_WORDS        ((size_t)300)
 
-/* After this many attempts without an answer, the endpoint does not exist. */
+/* After this many attempts that got no answer in time, the endpoint does not exist. */
 #define MAX_SILENCES 3u
 
 void call_net_init(struct call_net *n, const struct cloud_abi *abi, time_ns limit,
@@ -252,8 +252,7 @@ static bool is_nobody(struct call_net *n, struct call *c, const struct cloud_abi
         return false;
     if (x->status)
         atomic_store(&n->answered, true);
-    else
-        c->silences++;
+    c->silences += x->silent;
     return x->refused || (c->silences >= MAX_SILENCES && !atomic_load(&n->answered));
 }
 

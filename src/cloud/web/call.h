@@ -95,7 +95,7 @@ struct call {
 
     bool maybe;          /* the endpoint may not exist; if it clearly does not, that is final */
     unsigned most;       /* attempts; 0 = as many as the time allows */
-    unsigned silences;   /* attempts without any answer */
+    unsigned silences;   /* attempts that got no answer in time */
     uint32_t connect_ms; /* 0 = the default */
     uint32_t stall_secs; /* likewise: how long an answer may stand still */
     struct call_answer answer;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define CLOUD_ABI_SYMBOL  "nereid_cloud_v1"
-#define CLOUD_ABI_VERSION 3u
+#define CLOUD_ABI_VERSION 4u
 
 #define CLOUD_ABI_SHA256_BYTES 32u
 #define CLOUD_ABI_MD5_BYTES    16u
@@ -43,6 +43,7 @@ struct cloud_abi_http {
     int status;      /* of the answer; 0 = no answer */
     char error[256]; /* why the exchange failed; "" = it succeeded */
     bool refused;    /* there is no connection: refused, or no route */
+    bool silent;     /* the time was over, and nothing had been answered */
     /* a later attempt will fail too: an untrusted certificate, an invalid address */
     bool hopeless;
 };

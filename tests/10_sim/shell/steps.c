@@ -239,11 +239,6 @@ time_ns clock_wall_ns(void)
     return now;
 }
 
-time_ns clock_wall_coarse_ns(void)
-{
-    return now;
-}
-
 /* -- who goes on -- */
 
 static bool is_held(const struct mutex *m)
