@@ -27,6 +27,8 @@ static int tail(unsigned char lead, unsigned char *lo, unsigned char *hi)
     return -1;
 }
 
+#define HIGH_BITS 0x8080808080808080u
+
 static uint64_t load(const unsigned char *p, size_t len)
 {
     uint64_t v = 0;
@@ -42,7 +44,7 @@ static bool is_short_ascii(const unsigned char *p, size_t len)
     if (len < 4 || len > 16)
         return false;
     uint64_t all = len < 8 ? load(p, 4) | load(end - 4, 4) : load(p, 8) | load(end - 8, 8);
-    return (all & 0x8080808080808080u) == 0;
+    return (all & HIGH_BITS) == 0;
 }
 
 bool pb_utf8_valid(const void *data, size_t len)
@@ -52,8 +54,7 @@ bool pb_utf8_valid(const void *data, size_t len)
         return true;
     const unsigned char *end = len ? p + len : p;
     while (p < end) {
-        uint64_t eight;
-        if (end - p >= 8 && (memcpy(&eight, p, 8), (eight & 0x8080808080808080u) == 0)) {
+        if (end - p >= 8 && (load(p, 8) & HIGH_BITS) == 0) {
             p += 8;
             continue;
         }

@@ -9,6 +9,7 @@
 #include "infer/trace.h"
 #include "model/config.h"
 #include "model/shape.h"
+#include "os/mailbox.h"
 #include "os/mutex.h"
 #include "proto/model_config.pb-c.h"
 #include "ensembles/ensemble_flow.h"
@@ -47,9 +48,9 @@ struct run {
      * frees the run and acquires what the others did */
     atomic_uint open;
 
-    /* The response that came last while a thread works on the run, linked to those before it and
-     * last to `none`, or `none`; NULL = no thread works on it. Acquire and release: the next thread
-     * sees what the one before it did. */
+    /* The response that came last while a thread works on the run, linked to those before it, or
+     * `none`; NULL = no thread works on it. Acquire and release: the next thread sees what the one
+     * before it did. */
     _Atomic(struct mail *) came;
     struct mail *waiting; /* responses that this thread took from there, oldest first */
 
@@ -446,17 +447,9 @@ static struct mail *take_those_that_came(struct run *run)
 {
     struct mail *last = &none;
     if (atomic_compare_exchange_strong_explicit(&run->came, &last, NULL, memory_order_acq_rel,
-                                                memory_order_acquire))
+                                                memory_order_relaxed))
         return NULL;
-    struct mail *first = NULL;
-    last = atomic_exchange_explicit(&run->came, &none, memory_order_acq_rel);
-    while (last != &none) {
-        struct mail *before = last->next;
-        last->next = first;
-        first = last;
-        last = before;
-    }
-    return first;
+    return mailbox_reverse(atomic_exchange_explicit(&run->came, &none, memory_order_acq_rel));
 }
 
 /* The next response that waits. NULL: none does, and this thread works on the run no longer. */
@@ -483,7 +476,7 @@ static void step_responded(struct response *response, void *owner)
     struct run *run = ((struct step_request *)owner)->run;
     struct mail *before = atomic_load_explicit(&run->came, memory_order_relaxed);
     do
-        response->mail.next = before;
+        response->mail.next = before == &none ? NULL : before;
     while (!atomic_compare_exchange_weak_explicit(&run->came, &before,
                                                   before ? &response->mail : &none,
                                                   memory_order_acq_rel, memory_order_relaxed));

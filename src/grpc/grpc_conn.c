@@ -291,7 +291,7 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *u
     if (!c->stopping_streams || frame->hd.type != NGHTTP2_HEADERS ||
         !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
         return 0;
-    struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+    struct grpc_stream *s = grpc_stream_find(c, frame->hd.stream_id);
     if (s)
         grpc_answer_sent(s);
     return 0;
@@ -315,9 +315,9 @@ static ssize_t grpc_conn_data_bytes(nghttp2_session *session, uint8_t type, int3
                                     int32_t session_window, int32_t stream_window,
                                     uint32_t frame_bytes, void *user)
 {
+    (void)session;
     (void)type;
-    (void)user;
-    uint64_t left = grpc_answer_left(nghttp2_session_get_stream_user_data(session, id));
+    uint64_t left = grpc_answer_left(grpc_stream_find(user, id));
     return h2_peer_data_bytes(left, session_window, stream_window, frame_bytes);
 }
 

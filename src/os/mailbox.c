@@ -11,29 +11,25 @@ void mailbox_init(struct mailbox *b)
     b->taken = b->taken_last = NULL;
 }
 
-/* Links first..last (oldest first) the other way round, newest first; the last one then links to
- * the earlier messages of the stack. */
-static struct mail *reverse(struct mail *first, struct mail **ret_oldest)
+struct mail *mailbox_reverse(struct mail *first)
 {
-    struct mail *newest = NULL;
-    *ret_oldest = first;
+    struct mail *last = NULL;
     while (first) {
         struct mail *next = first->next;
-        first->next = newest;
-        newest = first;
+        first->next = last;
+        last = first;
         first = next;
     }
-    return newest;
+    return last;
 }
 
 bool mailbox_push(struct mailbox *b, struct mail *first, struct mail *last)
 {
     last->next = NULL;
-    struct mail *oldest;
-    struct mail *newest = reverse(first, &oldest);
+    struct mail *newest = mailbox_reverse(first);
     struct mail *head = atomic_load_explicit(&b->head, memory_order_relaxed);
     do
-        oldest->next = head;
+        first->next = head; /* the oldest links to the earlier messages of the stack */
     while (!atomic_compare_exchange_weak(&b->head, &head, newest));
     /* Sequentially consistent with mailbox_may_sleep: either the owner sees the message, or this
      * thread sees that the owner sleeps. */
@@ -46,9 +42,8 @@ static void mailbox_take(struct mailbox *b)
 {
     if (!atomic_load_explicit(&b->head, memory_order_relaxed))
         return;
-    struct mail *last;
-    struct mail *first =
-        reverse(atomic_exchange_explicit(&b->head, NULL, memory_order_acquire), &last);
+    struct mail *last = atomic_exchange_explicit(&b->head, NULL, memory_order_acquire);
+    struct mail *first = mailbox_reverse(last);
     if (b->taken)
         b->taken_last->next = first;
     else

@@ -21,6 +21,10 @@ struct mailbox {
 
 void mailbox_init(struct mailbox *b);
 
+/* mailbox_reverse - link messages the other way round, up to the one whose next is NULL. Returns
+ * that one; NULL stays NULL. */
+struct mail *mailbox_reverse(struct mail *first);
+
 /* mailbox_push - post messages first..last, linked by next, oldest first. Returns true if the
  * caller must wake the owner. */
 bool mailbox_push(struct mailbox *b, struct mail *first, struct mail *last);

@@ -51,6 +51,7 @@ void mutex_assert_held(const struct mutex *m)
 }
 #endif
 
+#define FREE    0u
 #define HELD    1u /* nobody sleeps */
 #define AWAITED 2u /* held, and somebody may sleep until it is not */
 
@@ -65,12 +66,12 @@ void mutex_init(struct mutex *m, enum mutex_rank rank)
 
 void mutex_fini(struct mutex *m)
 {
-    CHECK(atomic_load_explicit(&m->state, memory_order_relaxed) == MUTEX_FREE);
+    CHECK(atomic_load_explicit(&m->state, memory_order_relaxed) == FREE);
 }
 
 static bool try_to_hold(struct mutex *m)
 {
-    unsigned expected = MUTEX_FREE;
+    unsigned expected = FREE;
     return atomic_compare_exchange_strong_explicit(&m->state, &expected, HELD, memory_order_acquire,
                                                    memory_order_relaxed);
 }
@@ -88,12 +89,12 @@ static void pause_for_a_moment(void)
 __attribute__((noinline)) static void wait_to_hold(struct mutex *m)
 {
     for (int i = 0; i < LOOKS; i++) {
-        if (atomic_load_explicit(&m->state, memory_order_relaxed) == MUTEX_FREE && try_to_hold(m))
+        if (atomic_load_explicit(&m->state, memory_order_relaxed) == FREE && try_to_hold(m))
             return;
         pause_for_a_moment();
     }
     int before = errno; /* callers lock between a call and their look at its error */
-    while (atomic_exchange_explicit(&m->state, AWAITED, memory_order_acquire) != MUTEX_FREE)
+    while (atomic_exchange_explicit(&m->state, AWAITED, memory_order_acquire) != FREE)
         syscall(SYS_futex, &m->state, FUTEX_WAIT_PRIVATE, AWAITED, NULL, NULL, 0);
     errno = before;
 }
@@ -121,7 +122,7 @@ void mutex_unlock(struct mutex *m)
     int count = m->told_count;
     if (told)
         m->told = NULL;
-    unsigned was = atomic_exchange_explicit(&m->state, MUTEX_FREE, memory_order_release);
+    unsigned was = atomic_exchange_explicit(&m->state, FREE, memory_order_release);
     if (was == AWAITED)
         wake(&m->state, 1);
     if (told)

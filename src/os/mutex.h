@@ -20,15 +20,14 @@ enum mutex_rank {
 };
 
 struct mutex {
-    /* MUTEX_FREE, or another of the values in mutex.c, which is the futex that threads sleep on.
-     * Acquired by who locks, released by who unlocks */
+    /* the futex that threads sleep on; 0 = free, for the rest see mutex.c. Acquired by who locks,
+     * released by who unlocks */
     atomic_uint state;
     enum mutex_rank rank;
     int told_count;    /* how many waiters to wake; guarded by the lock, as the next one */
     atomic_uint *told; /* of a condition: its waiters are woken when the mutex is unlocked */
 };
 
-#define MUTEX_FREE 0u
 #define MUTEX_INIT(rank_) \
     {                     \
         .rank = (rank_)   \

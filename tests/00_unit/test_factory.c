@@ -67,7 +67,7 @@ static int drop_target(void **state)
 static void answer_a_part(void *arg)
 {
     struct request *r = arg;
-    r->with_backend = true; /* as whoever calls Execute does */
+    request_with_backend(r); /* as whoever calls Execute does */
     assert_true(response_send(response_new(r), 0, NULL));
 }
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The address sanitizer has a heap of its own: what is proved of the C
- * library's is proved where that is in use. */
+/* The address sanitizer has a heap of its own: what is proved of the C library's is proved where
+ * that is in use. */
 #if !defined(__SANITIZE_ADDRESS__)
 
 #define GROWN ((size_t)24 << 20)
@@ -33,8 +33,8 @@ static size_t writable_around(const void *address)
     return found;
 }
 
-/* Counted page by page: the kernel's own counters of a process may be behind by
- * some dozens for each processor. */
+/* Counted page by page: the kernel's own counters of a process may be behind by some dozens for
+ * each processor. */
 static size_t resident(void)
 {
     char line[512];
@@ -74,8 +74,8 @@ static void threads_share_a_heap_that_need_not_grow(void **state)
 
 #define CROWD 2000
 
-/* Pieces of many sizes between which some stay, as of connections that come and
- * go; the last ones of each size are those of the end. */
+/* Pieces of many sizes between which some stay, as of connections that come and go; the last
+ * ones of each size are those of the end. */
 static void come_and_go(void *arg)
 {
     size_t *kept = arg;
@@ -155,9 +155,8 @@ static void free_all_but_the_last(void *arg)
     a->after = resident();
 }
 
-/* The last piece of an arena is freed by a thread that uses another one. What
- * lies before it then joins the arena's end when memory is given back, and is
- * not given back itself. */
+/* The last piece of an arena is freed by a thread that uses another one. What lies before it then
+ * joins the arena's end when memory is given back, and is not given back itself. */
 static void an_arena_that_another_thread_emptied_is_shortened(void **state)
 {
     (void)state;

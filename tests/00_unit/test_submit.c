@@ -488,10 +488,10 @@ static void answer_and_go_on(struct response *r, void *owner)
 static void submit_next(struct loop_timer *t)
 {
     (void)t;
-    if (!looped.version->inline_ok)
+    if (!looped.version->inline_ok || looped.back == looped.most) {
         loop_stop(looped.loop);
-    if (!looped.version->inline_ok || looped.back == looped.most)
         return;
+    }
     values[0] = 7;
     struct request *r = make(looped.version, looped.loop, &values[0]);
     r->respond = answer_and_go_on;

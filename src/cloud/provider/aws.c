@@ -122,37 +122,40 @@ static void drop_key(void *value)
     mem_free(value);
 }
 
-/* Finds the key of a profile, a web identity, a container or an instance. */
-static struct err *find_key(struct aws *a, void *session, struct aws_key *ret, bool *ret_found)
+/* Finds the key of a profile, a web identity, a container or an instance. ret_none: why there is
+ * none; NULL = there is one. */
+static struct err *find_key(struct aws *a, void *session, struct aws_key *ret,
+                            struct err **ret_none)
 {
-    *ret_found = from_profile(a, ret);
-    if (*ret_found)
+    *ret_none = NULL;
+    if (from_profile(a, ret))
         return NULL;
-    *ret_found = aws_identity_is_there();
-    if (*ret_found)
+    if (aws_identity_is_there())
         return aws_identity_get(a->net, session, a->region, ret);
-    return aws_role_get(a->net, session, ret, ret_found);
+    return aws_role_get(a->net, session, ret, ret_none);
 }
 
 static struct err *aws_fetch(void *owner, void *session, struct lease_fresh *ret)
 {
     struct aws *a = owner;
     struct aws_key key = {0};
-    bool found;
-    struct err *e = find_key(a, session, &key, &found);
+    struct err *none;
+    struct err *e = find_key(a, session, &key, &none);
     if (e)
         return e;
-    if (!found && !a->said)
-        LOG_WARN("no AWS credentials were found: requests to S3 are not signed");
-    a->said = !found;
+    if (none && !a->said)
+        LOG_WARN("no AWS credentials were found: requests to S3 are not signed (%s)",
+                 err_message(none));
+    a->said = none;
     uint64_t now = clock_wall_ns();
     if (key.ends_wall_ns)
         ret->life = key.ends_wall_ns > now ? key.ends_wall_ns - now : 0;
     const struct aws_key anonymous = {
         .id = (char[]){""}, .secret = (char[]){""}, .token = (char[]){""}};
-    ret->none = !found;
-    ret->value = copy_key(found ? &key : &anonymous);
+    ret->none = none;
+    ret->value = copy_key(none ? &anonymous : &key);
     aws_key_fini(&key);
+    err_free(none);
     return NULL;
 }
 

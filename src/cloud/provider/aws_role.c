@@ -1,6 +1,5 @@
 #include "cloud/provider/aws_role.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/files/file.h"
@@ -146,30 +145,28 @@ static void put_container_url(struct strbuf *url)
         strbuf_puts(url, aws_role_env("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
 }
 
-struct err *aws_role_get(struct call_net *net, void *session, struct aws_key *ret, bool *ret_found)
+struct err *aws_role_get(struct call_net *net, void *session, struct aws_key *ret,
+                         struct err **ret_none)
 {
     struct strbuf url = STRBUF_INIT;
     struct err *e = NULL;
     put_container_url(&url);
-    *ret_found = true;
+    *ret_none = NULL;
     if (url.len) {
         e = of_container(net, session, strbuf_str(&url), ret);
     } else if (strcmp(aws_role_env("AWS_EC2_METADATA_DISABLED"), "true") == 0) {
-        *ret_found = false;
+        *ret_none = err_new(STATUS_NOT_FOUND, "AWS_EC2_METADATA_DISABLED is true");
     } else {
         const char *base = aws_role_env("AWS_EC2_METADATA_SERVICE_ENDPOINT");
         base = *base ? base : INSTANCE_HOST;
         size_t len = strlen(base);
         strbuf_append(&url, base, len - (base[len - 1] == '/'));
         e = of_instance(net, session, strbuf_str(&url), ret);
-        *ret_found = !e || err_code(e) != STATUS_NOT_FOUND;
+        if (e && err_code(e) == STATUS_NOT_FOUND) {
+            *ret_none = e;
+            e = NULL;
+        }
     }
     strbuf_fini(&url);
-    if (*ret_found)
-        return err_wrap(e,
-                        "the role of this machine (AWS_EC2_METADATA_DISABLED=true if it has none)");
-    if (e)
-        LOG_INFO("this machine has no role: %s", err_message(e));
-    err_free(e);
-    return NULL;
+    return err_wrap(e, "the role of this machine (AWS_EC2_METADATA_DISABLED=true if it has none)");
 }
