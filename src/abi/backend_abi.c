@@ -431,6 +431,6 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportBatchStatistics(
     if (i->reports)
         i->reports->batch(i, batch_size, &c);
     else
-        stats_batch(i->stats, (uint32_t)batch_size, &c, clock_wall_ns());
+        stats_batch(i->stats, (uint32_t)batch_size, &c, clock_wall_at(stats_ended(i->stats, &c)));
     return NULL;
 }

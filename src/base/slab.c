@@ -58,7 +58,7 @@ static struct {
 static atomic_uint shelved[SLAB_KINDS];
 
 /* Puts the whole list on the shelf. Returns false if there is no room. */
-__attribute__((noinline)) static bool put_down(const struct slab *s, struct free_list *l)
+static bool put_down(const struct slab *s, struct free_list *l)
 {
     for (unsigned i = 0; i < SHELF; i++) {
         struct head *none = NULL;
@@ -89,7 +89,7 @@ static struct head *pick_up(unsigned index, unsigned i)
 }
 
 /* Fills an empty list from the shelf. Returns false if the shelf is empty. */
-__attribute__((noinline)) static bool refill(const struct slab *s, struct free_list *l)
+static bool refill(const struct slab *s, struct free_list *l)
 {
     if (!atomic_load_explicit(&shelved[s->kind], memory_order_relaxed))
         return false;
@@ -172,54 +172,79 @@ static void slab_shorten(struct free_list *l, unsigned by)
     l->unused = l->count;
 }
 
-__attribute__((noinline)) static void begin_period(struct free_list *l, unsigned period)
+/* Gives back what the list did not need since the last call of slab_trim. */
+static void begin_period(struct free_list *l)
 {
     if (!trims_itself)
         slab_shorten(l, l->unused);
-    l->period = period;
+    l->period = atomic_load_explicit(&periods, memory_order_relaxed);
 }
 
-/* The calling thread's list, without what it did not need since the last call of slab_trim. */
-static struct free_list *list_in_use(const struct slab *s)
+/* True if the thread has not shortened the list since the last call of slab_trim. */
+static bool is_of_an_old_period(const struct free_list *l)
 {
-    struct free_list *l = list_of(s);
-    unsigned period = atomic_load_explicit(&periods, memory_order_relaxed);
-    if (l->period != period)
-        begin_period(l, period);
-    return l;
+    return l->period != atomic_load_explicit(&periods, memory_order_relaxed);
 }
 
-void *slab_alloc(const struct slab *s)
+static void *slab_take_first(const struct slab *s, struct free_list *l)
 {
-    struct free_list *l = list_in_use(s);
-    void *block;
-    if (l->first || (l->keep && refill(s, l))) {
-        block = l->first;
-        l->first = l->first->next;
-        if (--l->count < l->unused)
-            l->unused = l->count;
-        slab_show(s, block);
-    } else {
-        block = new_block(s);
-    }
+    void *block = l->first;
+    l->first = l->first->next;
+    if (--l->count < l->unused)
+        l->unused = l->count;
+    slab_show(s, block);
     return (char *)block + (s->tokens ? SLAB_HEAD : 0);
 }
 
-void slab_free(const struct slab *s, void *object)
+static void slab_put_first(const struct slab *s, struct free_list *l, struct head *h)
 {
-    struct free_list *l = list_in_use(s);
-    struct head *h = (struct head *)((char *)object - (s->tokens ? SLAB_HEAD : 0));
-    if (s->tokens)
-        token_renew((uint32_t)h->token);
-    if (l->count >= l->keep && (!l->keep || !put_down(s, l))) {
-        free_block(h, s->tokens);
-        return;
-    }
     h->next = l->first;
     l->first = h;
     l->count++;
     l->tokens = s->tokens;
     slab_hide(s, h);
+}
+
+/* slab_alloc and slab_free are short, so that they need no stack; what comes seldom is here. */
+
+__attribute__((noinline)) static void *alloc_seldom(const struct slab *s, struct free_list *l)
+{
+    if (is_of_an_old_period(l))
+        begin_period(l);
+    if (l->first || (l->keep && refill(s, l)))
+        return slab_take_first(s, l);
+    return (char *)new_block(s) + (s->tokens ? SLAB_HEAD : 0);
+}
+
+__attribute__((noinline)) static void free_seldom(const struct slab *s, struct free_list *l,
+                                                  struct head *h)
+{
+    if (is_of_an_old_period(l))
+        begin_period(l);
+    if (l->count >= l->keep && (!l->keep || !put_down(s, l)))
+        free_block(h, s->tokens);
+    else
+        slab_put_first(s, l, h);
+}
+
+void *slab_alloc(const struct slab *s)
+{
+    struct free_list *l = list_of(s);
+    if (is_of_an_old_period(l) || !l->first)
+        return alloc_seldom(s, l);
+    return slab_take_first(s, l);
+}
+
+void slab_free(const struct slab *s, void *object)
+{
+    struct free_list *l = list_of(s);
+    struct head *h = (struct head *)((char *)object - (s->tokens ? SLAB_HEAD : 0));
+    if (s->tokens)
+        token_renew((uint32_t)h->token);
+    if (is_of_an_old_period(l) || l->count >= l->keep)
+        free_seldom(s, l, h);
+    else
+        slab_put_first(s, l, h);
 }
 
 void slab_thread_begin(void)

@@ -124,7 +124,7 @@ static void ensemble_run_report(struct run *run)
     c.output_start = c.input_end + atomic_load_explicit(&run->spent.infer_ns, memory_order_relaxed);
     c.end = c.output_start + atomic_load_explicit(&run->spent.output_ns, memory_order_relaxed);
     stats_success(stats, r->times.start, r->times.queue_start, &c, now, r->batch_size);
-    stats_batch(stats, r->batch_size, &c, clock_wall_ns());
+    stats_batch(stats, r->batch_size, &c, clock_wall_at(now));
     if (r->parent)
         request_spend(r, &c);
 }
@@ -222,7 +222,8 @@ static void ensemble_run_add_inputs(struct run *run, struct step_request *c, str
 }
 
 /* Makes the request of a step. Its inputs refer to the tensors where they lie. */
-static struct request *make_step(struct run *run, struct ensemble_frame *frame, uint32_t step)
+static struct request *make_step(struct run *run, struct ensemble_frame *frame, uint32_t step,
+                                 time_ns now)
 {
     struct serve_version *v = run->versions[step];
     struct request *from = run->request;
@@ -245,7 +246,7 @@ static struct request *make_step(struct run *run, struct ensemble_frame *frame, 
     r->timeout_us = from->timeout_us;
     r->params = from->params;
     r->memory_shared = from->memory_shared;
-    r->times.start = clock_now_ns();
+    r->times.start = now;
     r->outputs = run->plan->ensemble->steps[step].output_names;
     r->output_count = run->plan->ensemble->steps[step].output_count;
     ensemble_run_add_inputs(run, c, r);
@@ -292,12 +293,13 @@ static struct err *explain(const struct run *run, const struct step_request *c, 
                     from->model, from->outputs[i].name, c->lacks->name, en->steps[c->step].model);
 }
 
-/* Starts the steps that are ready in a frame. */
-static void start_steps(struct run *run, struct ensemble_frame *frame)
+/* Starts the steps that are ready in a frame. now: 0 = not known */
+static void start_steps(struct run *run, struct ensemble_frame *frame, time_ns now)
 {
     uint32_t step;
     while (ensemble_flow_take(&run->flow, frame, &step)) {
-        struct request *r = make_step(run, frame, step);
+        now = now ? now : response_batch_now();
+        struct request *r = make_step(run, frame, step, now);
         ensemble_flow_started(&run->flow, frame, step);
         atomic_fetch_add_explicit(&run->open, 1, memory_order_relaxed);
         struct err *e = request_prepare(r);
@@ -432,7 +434,7 @@ static bool proceed(struct run *run, struct response *response)
         if (counted)
             give_credit(run, step);
     }
-    start_steps(run, frame);
+    start_steps(run, frame, 0);
     bool last = ensemble_run_answer(run, frame);
     ensemble_flow_leave(&run->flow, frame);
     if (last || !ensemble_flow_over(&run->flow))
@@ -652,7 +654,7 @@ static void ensemble_run_start(const struct ensemble_run_plan *plan, struct requ
         ensemble_run_fail(run, e);
     } else {
         ensemble_run_put_inputs(run);
-        start_steps(run, run->flow.first);
+        start_steps(run, run->flow.first, run->begun);
     }
     bool over = ensemble_run_answer(run, run->flow.first);
     if (!over && ensemble_flow_over(&run->flow)) {

@@ -24,6 +24,7 @@ static const struct slab slab = {
     .kind = SLAB_RESPONSE, .object_bytes = RESPONSE_OWN_BYTES, .tokens = true};
 
 static _Thread_local struct response_batch *open_batch;
+static _Thread_local time_ns batch_now; /* of the batch that is delivered; 0 = not known */
 
 /* The bytes that the account is charged for a response. The first response costs nothing,
  * because request_account has reserved its memory. */
@@ -108,11 +109,11 @@ void response_free(struct response *r)
 
 /* The shape that the client sees, in the arena: the backend's own, or the configured dims if the
  * configuration reshapes the output. */
-static const int64_t *client_shape(struct response *r, const char *name, const int64_t *shape,
-                                   uint32_t *rank)
+static const int64_t *client_shape(struct response *r, const char *name, size_t name_len,
+                                   const int64_t *shape, uint32_t *rank)
 {
     const struct model_config *cfg = r->request->config;
-    int32_t index = config_output(cfg, name, strlen(name));
+    int32_t index = config_output(cfg, name, name_len);
     const struct model_io *io =
         index >= 0 && cfg->outputs[index].has_reshape ? &cfg->outputs[index] : NULL;
     uint32_t batched = cfg->max_batch_size > 0;
@@ -152,8 +153,9 @@ struct tensor_output *response_add_output(struct response *r, const char *name,
                                           enum datatype datatype, const int64_t *shape,
                                           uint32_t rank)
 {
-    const int64_t *dims = client_shape(r, name, shape, &rank);
-    return append_output(r, name, strlen(name), datatype, dims, rank);
+    size_t name_len = strlen(name);
+    const int64_t *dims = client_shape(r, name, name_len, shape, &rank);
+    return append_output(r, name, name_len, datatype, dims, rank);
 }
 
 struct tensor_output *response_add_shown_output(struct response *r, const char *name,
@@ -542,6 +544,14 @@ void response_batch_expect(struct response_batch *b, size_t count, bool apart)
 
 void response_batch_end(struct response_batch *b)
 {
+    time_ns outer_now = batch_now;
     open_batch = b->outer;
+    batch_now = b->now;
     deliver_list(b->first, b->posts ? NULL : loop_current());
+    batch_now = outer_now;
+}
+
+time_ns response_batch_now(void)
+{
+    return batch_now ? batch_now : clock_now_ns();
 }

@@ -153,10 +153,15 @@ struct response_batch {
     time_ns kept_until; /* what comes from then on goes out at once, with what is kept; TIME_NEVER
                          * before the first one */
     bool apart;         /* something came later than that */
+    time_ns now;        /* set before the end, a moment ago; 0 = not known */
 };
 
 void response_batch_begin(struct response_batch *b);
 void response_batch_end(struct response_batch *b);
+
+/* response_batch_now - the time: of the batch whose responses this thread delivers at the moment if
+ * it is known, so that what follows from many answers costs no look at the clock for each. */
+time_ns response_batch_now(void);
 
 /* response_batch_expect - an Execute begins on this batch, on a thread that is no loop's, and
  * nobody knows how long it takes. Its final responses for loops do not wait for its end: they go

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define BATCH_CHAINS 16u
+#define OTHER_CLOCK  TIME_S(1000000000) /* 31 years: no monotonic time is later */
 
 /* Every counter below is relaxed, because readers need no order between counters. */
 typedef atomic_uint_fast64_t stats_counter;
@@ -47,6 +48,7 @@ struct stats_of_thread {
 };
 
 struct stats {
+    time_ns made;
     /* Published with release, so that readers see zeroed counters. */
     _Atomic(struct stats_of_thread *) slots[THREAD_SLOTS];
     /* Published with release, like a slot; NULL until the first report. */
@@ -71,7 +73,9 @@ const char *stats_reason_name(enum stats_reason reason)
 
 struct stats *stats_new(void)
 {
-    return MEM_NEW(struct stats);
+    struct stats *s = MEM_NEW(struct stats);
+    s->made = clock_now_ns();
+    return s;
 }
 
 static atomic_bool keep_parts; /* set before the server serves; orders nothing */
@@ -230,6 +234,11 @@ void stats_batch(struct stats *s, uint32_t batch_size, const struct stats_comput
     uint64_t ms = wall_ns / 1000000u;
     if (atomic_load_explicit(&slot->last_ms, memory_order_relaxed) < ms)
         atomic_store_explicit(&slot->last_ms, ms, memory_order_relaxed);
+}
+
+time_ns stats_ended(const struct stats *s, const struct stats_compute *c)
+{
+    return c->end >= s->made && c->end < OTHER_CLOCK ? c->end : clock_now_ns();
 }
 
 void stats_cache_hit(struct stats *s, time_ns request_start, time_ns queue_start,

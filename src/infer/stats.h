@@ -108,9 +108,13 @@ void stats_failure(struct stats *s, enum stats_reason reason, time_ns request_st
 
 /* stats_batch - count one execution of a batch. Any thread.
  * batch_size  rows; 0 counts as 1
- * wall_ns     clock_wall_ns() at the report; stored as last_inference */
+ * wall_ns     when it ended, since 1970; the latest is kept as last_inference */
 void stats_batch(struct stats *s, uint32_t batch_size, const struct stats_compute *c,
                  time_ns wall_ns);
+
+/* stats_ended - when an execution ended that a backend reports: c->end, so that the clock need not
+ * be read; now, if c->end is older than the statistics or from another clock. Monotonic ns. */
+time_ns stats_ended(const struct stats *s, const struct stats_compute *c);
 
 /* stats_cache_hit - count a request that the response cache answered: a success without compute.
  * stats_cache_miss - add the time for lookup and insertion of a request that was not in the

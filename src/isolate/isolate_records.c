@@ -88,7 +88,8 @@ static bool get_batch(struct isolate_session *s, struct isolate_wire *w)
     if (w->bad || !s->stats)
         return false;
     /* Limited, because each counted batch size takes memory of the server. */
-    stats_batch(s->stats, rows < s->most_rows ? rows : s->most_rows, &c, clock_wall_ns());
+    stats_batch(s->stats, rows < s->most_rows ? rows : s->most_rows, &c,
+                clock_wall_at(stats_ended(s->stats, &c)));
     return true;
 }
 

@@ -18,6 +18,11 @@ time_ns clock_now_ns(void);
 time_ns clock_wall_ns(void);
 time_ns clock_thread_ns(void);
 
+/* clock_wall_at - the time since 1970 at a monotonic time that was a moment ago; one that is still
+ * to come counts as now, or is at most a second late. Reads no clock, except once a second to see
+ * how far the two are apart: a step of the wall clock counts that much later. Any thread. */
+time_ns clock_wall_at(time_ns monotonic);
+
 /* time_from_us - convert a duration; TIME_NEVER if it is too long. */
 static inline time_ns time_from_us(uint64_t us)
 {

@@ -266,7 +266,7 @@ struct err *custom_run(struct plugin_instance *i, struct request **requests, siz
         e = err_new(STATUS_INTERNAL, "execute error for '%s': (%d) %s", i->name, code,
                     custom_library_words(context->library, context->own, code));
     else
-        stats_batch(i->stats, rows, &times, clock_wall_ns());
+        stats_batch(i->stats, rows, &times, clock_wall_at(times.end));
     for (size_t k = 0; k < count; k++) {
         if (!e) {
             custom_run_end(i, &calls[k], payloads[k].error_code, &times);

@@ -212,8 +212,10 @@ bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
     } while (together && answers_may_wait(r) && now - begun < TURN_NS &&
              (count = runner_take(r, now, ret_wake)));
     mutex_unlock(&v->lock);
-    if (together)
+    if (together) {
+        turn.answers.now = now;
         submit_turn_end(&turn);
+    }
     mutex_lock(&v->lock);
     return true;
 }
@@ -479,5 +481,6 @@ void runner_run_inline(struct runner *r, time_ns now)
     if (s->ops.depth(s))
         runner_wake(v, clock_now_ns());
     mutex_unlock(&v->lock);
+    answers.now = now;
     response_batch_end(&answers);
 }

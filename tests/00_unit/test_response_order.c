@@ -303,6 +303,44 @@ static void of_a_long_run(void **state)
     of_a_long_run_if(true);
 }
 
+static time_ns told; /* what response_batch_now was while the answer was taken */
+
+static void take_the_time(struct response *r, void *owner)
+{
+    struct response_batch within;
+    told = response_batch_now();
+    response_batch_begin(&within);
+    if (owner)
+        send_final(request_new(&target, NULL, take_the_time, NULL));
+    response_batch_end(&within);
+    response_free(r);
+}
+
+static void end_a_batch(time_ns now, void *owner)
+{
+    struct response_batch batch;
+    response_batch_begin(&batch);
+    struct request *r = request_new(&target, NULL, take_the_time, owner);
+    r->with_backend = true;
+    send_final(r);
+    batch.now = now;
+    response_batch_end(&batch);
+}
+
+/* What follows from the answers of a batch has the batch's time, if it has one. */
+static void at_the_time_of_the_batch(void **state)
+{
+    (void)state;
+    time_ns before = clock_now_ns();
+    end_a_batch(17, NULL);
+    assert_int_equal(told, 17);
+    end_a_batch(0, NULL);
+    assert_true(told >= before && told <= clock_now_ns());
+    end_a_batch(17, &told); /* a batch within it, whose time is not known */
+    assert_true(told >= before && told <= clock_now_ns());
+    assert_true(response_batch_now() >= before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +353,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(to_nobody_on_the_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(of_a_step, make_target, drop_target),
         cmocka_unit_test_setup_teardown(of_a_long_run, make_target, drop_target),
+        cmocka_unit_test_setup_teardown(at_the_time_of_the_batch, make_target, drop_target),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

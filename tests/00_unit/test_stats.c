@@ -161,6 +161,25 @@ static void times_that_run_backwards(void **state)
     stats_free(s);
 }
 
+/* The end that a backend reports is taken where it can be: no earlier than the statistics, and of
+ * the same clock. */
+static void end_of_an_execution(void **state)
+{
+    (void)state;
+    time_ns before = clock_now_ns();
+    struct stats *s = stats_new();
+    time_ns since = clock_now_ns();
+    struct stats_compute c = {.end = since};
+    assert_int_equal(stats_ended(s, &c), since);
+    const time_ns odd[] = {0, before - 1, clock_wall_ns(), UINT64_MAX};
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        c.end = odd[i];
+        time_ns ended = stats_ended(s, &c);
+        assert_true(ended >= since && ended <= clock_now_ns());
+    }
+    stats_free(s);
+}
+
 static void distributions(void **state)
 {
     (void)state;
@@ -220,4 +239,5 @@ static void many_threads(void **state)
 }
 
 UNIT_MAIN(UNIT(success), UNIT(failures), UNIT(batches), UNIT(cache), UNIT(parts),
-          UNIT(times_that_run_backwards), UNIT(distributions), UNIT(many_threads))
+          UNIT(times_that_run_backwards), UNIT(end_of_an_execution), UNIT(distributions),
+          UNIT(many_threads))

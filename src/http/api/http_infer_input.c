@@ -36,10 +36,8 @@ static struct err *http_infer_input_find_source(yyjson_val *input, struct source
                    s->shared_region ? " 'shared_memory_region'" : "");
 }
 
-static struct err *member_string(yyjson_val *object, const char *name, const char **ret,
-                                 size_t *ret_len)
+static struct err *member_string(yyjson_val *v, const char *name, const char **ret, size_t *ret_len)
 {
-    yyjson_val *v = yyjson_obj_get(object, name);
     if (!v)
         return err_new(STATUS_INTERNAL,
                        "Unable to parse '%s': attempt to access non-existing object member '%s'",
@@ -84,14 +82,14 @@ static struct err *http_infer_input_read_shape(yyjson_val *input,
 
 static struct err *http_infer_input_describe(yyjson_val *input, struct http_infer_input *d)
 {
-    struct err *e = member_string(input, "name", &d->name, &d->name_len);
+    struct err *e = member_string(http_json_get(input, "name"), "name", &d->name, &d->name_len);
     if (!e)
         e = http_json_whole("input", d->name, d->name_len);
     if (e)
         return e;
     const char *datatype;
     size_t datatype_len;
-    e = member_string(input, "datatype", &datatype, &datatype_len);
+    e = member_string(http_json_get(input, "datatype"), "datatype", &datatype, &datatype_len);
     if (e)
         return e;
     d->datatype = datatype_parse(datatype, datatype_len);
