@@ -124,8 +124,7 @@ static const char *label_of(const struct job *j, uint64_t index)
     return j->labels ? labels_get(j->labels, index) : NULL;
 }
 
-/* Writes the classes of all rows. If rows have no elements nothing is written: such a shape can
- * name more rows than a loop could ever count. */
+/* Writes the classes of all rows. */
 static char *classify_rows(const struct job *j, char *to)
 {
     for (uint64_t row = 0; j->row_elements && row < j->rows; row++) {
@@ -195,6 +194,9 @@ struct err *classify_output(struct response *r, struct tensor_output *o, uint64_
     if (rows_first)
         j.rows = (uint64_t)o->shape[0];
     j.kept = classes < j.row_elements ? classes : j.row_elements;
+    /* No rows of many elements, or many rows without any: more than a loop could ever count. */
+    if (!elements)
+        j.row_elements = 0;
     char *text, *end;
     struct err *e = classify_run(o, &j, &text, &end);
     if (e)

@@ -159,9 +159,11 @@ static void stats_add(stats_counter *c, uint64_t n)
         atomic_fetch_add_explicit(c, n, memory_order_relaxed);
 }
 
+/* 0 for times in the wrong order, and for a span that no request can have: so that what a backend
+ * makes up lets no sum wrap. */
 static uint64_t span(time_ns from, time_ns to)
 {
-    return from != 0 && to > from ? to - from : 0;
+    return from != 0 && to > from && to - from < OTHER_CLOCK ? to - from : 0;
 }
 
 void stats_success(struct stats *s, time_ns request_start, time_ns queue_start,

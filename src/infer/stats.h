@@ -29,8 +29,8 @@ enum stats_reason {
 /* stats_reason_name - "REJECTED", "CANCELED", "BACKEND", "OTHER". */
 const char *stats_reason_name(enum stats_reason reason);
 
-/* The four times that a backend reports, monotonic ns, ascending. A pair in the wrong order
- * counts as 0 ns. */
+/* The four times that a backend reports, monotonic ns, ascending. A pair in the wrong order, or 31
+ * years apart, counts as 0 ns. */
 struct stats_compute {
     time_ns start;        /* execution began: inputs are gathered */
     time_ns input_end;    /* the model runs */

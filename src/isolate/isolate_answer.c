@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define MOST_RANK  1024u
-#define MOST_FLAGS 0xffu
+#define MOST_FLAGS UINT32_MAX /* a backend may set what it likes */
 #define MOST_EARLY 2u
 #define MOST_AHEAD 64u
 #define FREE_COPY  8192u /* bytes of a record that are not charged */

@@ -81,6 +81,9 @@ static void tell_machine(struct doctor *d)
          sysconf(_SC_NPROCESSORS_ONLN));
     fact("memory", "%.1f GiB for this process; %.1f GiB for requests in flight (--memory-budget)",
          gib(memory), gib(budget));
+    if (budget < OPTIONS_SMALL_BUDGET)
+        problem(d, "--memory-budget is less than 1 MiB: larger requests are refused",
+                "it counts bytes: 1073741824 is 1 GiB");
     if (budget > memory)
         problem(d, "--memory-budget is more than the memory that this process may use",
                 "lower it, or raise the limit of the container or service");

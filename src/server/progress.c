@@ -2,8 +2,20 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/strbuf.h"
 #include "server/server.h"
 #include "server/start_table.h"
+
+/* Nothing loads and the start is not over: a store has not answered. */
+static void progress_tell_repositories(const struct options *o)
+{
+    struct strbuf names = STRBUF_INIT;
+    for (size_t i = 0; i < o->repository_count; i++)
+        strbuf_printf(&names, "%s%s", i ? ", " : "", o->repositories[i]);
+    LOG_INFO("still looking at the model repositories: %s (--log-verbose=1 tells of each attempt)",
+             strbuf_str(&names));
+    strbuf_fini(&names);
+}
 
 /* A model that began to load just before this look is not slow. It is named if it still loads at
  * the next look. */
@@ -15,6 +27,8 @@ static void progress_due(struct loop_timer *t)
     bool starting = atomic_load(&p->server->state) == SERVER_INITIALIZING;
     if (names && (p->loading || starting))
         LOG_INFO("still loading: %s", names);
+    else if (starting)
+        progress_tell_repositories(p->server->options);
     p->loading = names != NULL;
     mem_free(names);
     loop_timer_set(w->loop, t, loop_now(w->loop) + PROGRESS_NS);

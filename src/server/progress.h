@@ -1,5 +1,6 @@
 #pragma once
-/* Logs every ten seconds which models are still loading. */
+/* Logs every ten seconds which models are still loading, or which repositories the start waits
+ * for. */
 #include "os/loop.h"
 
 struct server;

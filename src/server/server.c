@@ -231,6 +231,7 @@ struct err *server_load(struct server *s)
     struct err *e = repo_load_all(s->repo, &failed);
     log_tables(s);
     start_advice_repositories(s);
+    start_advice_budget(s);
     dl_pages_forget();
     if (!e && failed && s->options->exit_on_error)
         e = err_new(STATUS_INTERNAL,

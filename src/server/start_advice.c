@@ -5,6 +5,17 @@
 #include "repo/load/local.h"
 #include "server/server.h"
 
+#include <inttypes.h>
+
+void start_advice_budget(const struct server *s)
+{
+    uint64_t budget = s->options->memory_budget_bytes;
+    if (budget && budget < OPTIONS_SMALL_BUDGET)
+        LOG_WARN("--memory-budget=%" PRIu64 " counts bytes: requests that need more are refused; "
+                 "1073741824 is 1 GiB",
+                 budget);
+}
+
 void start_advice_repositories(const struct server *s)
 {
     for (size_t i = 0; i < s->options->repository_count; i++) {

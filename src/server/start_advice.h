@@ -7,3 +7,6 @@ struct server;
  * and say how models are loaded where none is at the start.
  * Call it after the models were loaded. Looks at local repositories only. Blocks. */
 void start_advice_repositories(const struct server *s);
+
+/* start_advice_budget - warn if the budget of memory is smaller than somebody can mean. */
+void start_advice_budget(const struct server *s);

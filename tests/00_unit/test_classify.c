@@ -73,11 +73,15 @@ static void test_rows_without_elements(void **state)
 static void test_no_rows(void **state)
 {
     (void)state;
-    const int64_t shape[] = {0, 1000};
-    struct response *r = made(shape, 2, 0);
-    unit_succeeds(classify_output(r, r->outputs, 3, true, NULL));
-    assert_int_equal(r->outputs->byte_size, 0);
-    response_free(r);
+    const int64_t elements[] = {1000, HUGE_ROWS};
+    for (size_t i = 0; i < sizeof(elements) / sizeof(*elements); i++) {
+        const int64_t shape[] = {0, elements[i]};
+        struct response *r = made(shape, 2, 0);
+        unit_succeeds(classify_output(r, r->outputs, 3, true, NULL));
+        assert_int_equal(r->outputs->byte_size, 0);
+        assert_true(r->outputs->shape[0] == 0 && r->outputs->shape[1] == 3);
+        response_free(r);
+    }
 }
 
 static void test_more_than_can_be_counted(void **state)

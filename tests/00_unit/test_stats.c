@@ -152,6 +152,10 @@ static void times_that_run_backwards(void **state)
     stats_success(s, 50000, 10000, &odd, 40000, 1);
     stats_success(s, 0, 0, &odd, 40000, 1);
     stats_batch(s, 1, &odd, 0);
+    const struct stats_compute never = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    const struct stats_compute ages = {1, INT64_MAX, UINT64_MAX, UINT64_MAX};
+    stats_success(s, 50000, 10000, &never, 40000, 1);
+    stats_success(s, 50000, 10000, &ages, 40000, 1);
     stats_sum(s, &sums);
     assert_int_equal(sums.success.ns, 0);
     assert_int_equal(sums.queue.ns, 0);

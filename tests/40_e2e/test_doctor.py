@@ -135,6 +135,17 @@ def test_a_command_line_without_a_repository(tmp_path: Path) -> None:
     assert "--model-repository must be specified" in text
 
 
+def test_a_budget_that_counts_no_gib(tmp_path: Path) -> None:
+    """A server with it starts, and refuses nearly everything."""
+    models = Repository(tmp_path / "models")
+    models.identity("one")
+    told = [*plain(tmp_path), f"--model-repository={models.path}"]
+    for budget, count in ((str((1 << 20) - 1), 1), (str(1 << 20), 0)):
+        status, text = doctor(*told, f"--memory-budget={budget}")
+        assert (status, text.splitlines()[-1]) == (count, f"{count} problems"), text
+        assert text.count("--memory-budget is less than 1 MiB: larger requests are refused") == count
+
+
 def test_what_the_server_opens_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused in the server's own words: settings of caches, places where no file can be, variables of exporters."""
     models = Repository(tmp_path / "models")
@@ -215,15 +226,16 @@ class Narrow(Nereid):
 
 
 def test_a_start_says_what_is_probably_mistaken(tmp_path: Path) -> None:
-    """Few descriptors; a model's own directory given as the repository; one without models."""
+    """Few descriptors; a model's own directory given as the repository; one without models; a budget that counts no GiB."""
     folder = Repository(tmp_path / "models").identity("one")
     log = tmp_path / "log"
-    options = {"exit-on-error": "false", "strict-readiness": "false", "model-repository": [str(folder), empty(tmp_path / "empty")], "log-file": str(log)}
+    options = {"exit-on-error": "false", "strict-readiness": "false", "model-repository": [str(folder), empty(tmp_path / "empty")], "log-file": str(log), "memory-budget": "8"}
     with Narrow(tmp_path / "models", options):
         text = log.read_text()
     assert f"'{tmp_path}/empty' has no model: it expects a directory for each" in text
     assert f"'{folder}' looks like the directory of one model: --model-repository expects the directory above it" in text
     assert "this process may open 200 files, so at most " in text and "ulimit -n 65536" in text
+    assert "--memory-budget=8 counts bytes: requests that need more are refused; 1073741824 is 1 GiB" in text
 
 
 @pytest.mark.parametrize("mode", ["explicit", "poll"])

@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import json
 import os
+import queue
 import re
 import shutil
 import signal
@@ -14,11 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import tritonclient.grpc as grpcclient
 from harness import h2frames as h2
 from harness import paths, rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Reference, Server
+from tritonclient.utils import InferenceServerException
 
 CONFIG = """
 name: "{name}"
@@ -131,6 +135,39 @@ def test_a_misdeed_is_noticed_and_named(server: Nereid, misdeed: str) -> None:
         assert named and all("backend 'misbehave'" in line and "model 'bad'" in line for line in named), log
     else:
         assert RULE not in log
+
+
+@pytest.mark.parametrize("extra", ["", ISOLATED], ids=["in process", "isolated"])
+def test_values_of_a_newer_abi(repository: Repository, extra: str) -> None:
+    """An error code that the server does not know counts as unknown, and a flag that it does not know as not set."""
+    _add(repository, "bad", extra=extra)
+    with Nereid(repository.path) as server:
+        answer = _infer(server, "bad", 3, "newer_code")
+        assert (answer.status, json.loads(answer.body)) == (400, {"error": "with a code of its own"})
+        answer = _infer(server, "bad", 3, "newer_flags")
+        assert answer.status == 200 and json.loads(answer.body)["outputs"][0]["data"] == [3], answer
+        log = server.process.log()
+        assert RULE not in log and "broke the protocol" not in log, log
+
+
+def test_a_request_without_an_answer_in_a_stream(server: Nereid) -> None:
+    """Its client is told, as by the other ways to ask, and what it asks next is answered."""
+    got: queue.Queue[Any] = queue.Queue()
+    values = grpcclient.InferInput("IN", [1], "INT32")
+    values.set_data_from_numpy(np.array([3], np.int32))
+    with grpcclient.InferenceServerClient(server.grpc) as client:
+        with pytest.raises(InferenceServerException, match="expected a single response, got 0"):
+            client.infer("bad", [values], parameters={"misdeed": "only_final"})
+        client.start_stream(lambda result, error: got.put((result, error)))
+        client.async_stream_infer("bad", [values], request_id="a", parameters={"misdeed": "only_final"})
+        client.async_stream_infer("bad", [values], request_id="b")
+        _, error = got.get(timeout=60)
+        assert "expected a single response, got 0" in str(error)
+        result, error = got.get(timeout=60)
+        assert error is None and result.get_response().id == "b"
+        client.stop_stream()
+    answer = _infer(server, "bad", 3, "only_final")
+    assert (answer.status, json.loads(answer.body)) == (500, {"error": "expected a single response, got 0"})
 
 
 def test_a_report_about_a_rescheduled_request(repository: Repository) -> None:

@@ -17,6 +17,7 @@ import shelf
 from endpoint import Answer, Endpoint, Request
 from faults import FAULTS, Exchange, Fault, Proxy, Rule
 from harness import ports
+from harness.repository import Repository
 from harness.servers import Nereid
 from instance_metadata import InstanceMetadata
 from odd_store import OddStore
@@ -285,6 +286,20 @@ def test_a_metadata_service_that_is_silent(cache: Path, connects: bool) -> None:
             assert shelf.infers(server, "m")
             assert "requests to S3 are not signed" in server.process.log()
         assert not any("authorization" in request.headers for request in store.requests)
+
+
+def test_a_silent_store_is_named_while_the_start_waits_for_it(tmp_path: Path, cache: Path) -> None:
+    """What a local repository has serves meanwhile; the log says which repositories are looked at, and the server can be stopped."""
+    local = Repository(tmp_path / "local").identity("near").parent
+    with socket.create_server((HOST, 0)) as silent:
+        far = f"s3://http://{HOST}:{silent.getsockname()[1]}/models"
+        server = Nereid([local, far], env=s3_env(cache), wait_ready=False).start()
+        try:
+            line = f"still looking at the model repositories: {local}, {far} (--log-verbose=1 tells of each attempt)"
+            server.process.wait_until(lambda: line in server.process.log(), 60)
+            server.process.stop()
+        finally:
+            server.kill()
 
 
 class TokenService(Endpoint):

@@ -292,6 +292,8 @@ static struct h2_reply *streamed_reply(struct grpc_stream *s, struct grpc_call *
 {
     struct h2_reply *reply = NULL;
     uint32_t model = version_of(r->request)->front_model;
+    if (r->empty && !call->decoupled)
+        r->error = err_new(STATUS_INTERNAL, "expected a single response, got 0");
     if (r->error)
         count_failed(s, model, r->error);
     if (r->error && s->grpc_errors) {
@@ -311,13 +313,22 @@ static struct h2_reply *streamed_reply(struct grpc_stream *s, struct grpc_call *
     return reply;
 }
 
+/* Of responses without content the client is told where it asked for them, and where it would
+ * wait for an answer for ever. */
+static bool is_told_of(const struct grpc_call *call, const struct response *r)
+{
+    if (!r->empty)
+        return true;
+    return call->decoupled ? call->empty_final : r->flags & RESPONSE_FINAL && !call->reply;
+}
+
 static void respond_streamed(struct response *r, void *owner)
 {
     struct grpc_call *call = owner;
     struct grpc_stream *s = call->stream;
     regions_lend_settle(r);
     bool final = r->flags & RESPONSE_FINAL;
-    bool wanted = s->conn && !s->ended && (!r->empty || (call->decoupled && call->empty_final));
+    bool wanted = s->conn && !s->ended && is_told_of(call, r);
     if (request_is_overrun(r->request) && s->conn && !s->ended) {
         end_unread(s);
         wanted = false;

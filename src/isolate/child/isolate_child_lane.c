@@ -155,7 +155,7 @@ static void put_done(struct isolate_child_lane *lane, struct err *e)
     struct strbuf local = STRBUF_INIT;
     size_t mark;
     struct strbuf *sb = isolate_child_lane_say(&local, NULL, RECORD_DONE, &mark);
-    isolate_wire_put(sb, e ? err_code(e) : 0);
+    isolate_wire_put(sb, e ? isolate_wire_code(e) : 0);
     isolate_wire_put_text(sb, e ? err_message(e) : NULL);
     isolate_child_lane_said(lane->child, sb, mark, true);
     err_free(e);

@@ -27,7 +27,7 @@ static void isolate_child_request_respond(struct response *r, void *owner)
     }
     struct strbuf *sb = isolate_child_lane_say(&local, cr, RECORD_RESPONSE, &mark);
     isolate_wire_put(sb, r->flags);
-    isolate_wire_put(sb, r->error ? (uint64_t)err_code(r->error) + 1 : 0);
+    isolate_wire_put(sb, r->error ? (uint64_t)isolate_wire_code(r->error) + 1 : 0);
     if (r->error)
         isolate_wire_put_text(sb, err_message(r->error));
     isolate_param_put(sb, &r->params);

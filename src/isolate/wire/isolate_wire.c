@@ -117,6 +117,11 @@ const void *isolate_wire_get_room(struct isolate_wire *w, uint64_t *ret_len)
     return bytes;
 }
 
+enum status isolate_wire_code(const struct err *e)
+{
+    return err_code(e) <= STATUS_CANCELLED ? err_code(e) : STATUS_UNKNOWN;
+}
+
 struct err *isolate_wire_get_error(struct isolate_wire *w, enum status code)
 {
     const char *text = isolate_wire_get_text_or_null(w);

@@ -45,6 +45,10 @@ const void *isolate_wire_get_room(struct isolate_wire *w, uint64_t *ret_len);
 /* isolate_wire_left - bytes not read yet; 0 after an error. */
 size_t isolate_wire_left(const struct isolate_wire *w);
 
+/* isolate_wire_code - the code of an error as the other side knows it; UNKNOWN for one that a
+ * backend made up or has from a newer ABI. */
+enum status isolate_wire_code(const struct err *e);
+
 /* isolate_wire_get_error - read the text of an error. A NULL text means no error; a very long
  * text is cut.
  * returns  owned by the caller; NULL also after an error */

@@ -20,6 +20,8 @@
 #define OPTIONS_MAX_COMPONENTS     32
 #define OPTIONS_MAX_WARNINGS       64
 #define OPTIONS_MAX_LOOP_THREADS   256
+/* a budget of memory below this, in bytes, is hardly what somebody meant */
+#define OPTIONS_SMALL_BUDGET ((uint64_t)1 << 20)
 
 struct options_backend_setting {
     const char *backend; /* "" = for the server itself */

@@ -310,6 +310,36 @@ static void never_final(TRITONBACKEND_Request *request)
     release(request);
 }
 
+/* The final flag without any response before it. */
+static void only_final(TRITONBACKEND_Request *request)
+{
+    TRITONBACKEND_ResponseFactory *factory;
+    OK(TRITONBACKEND_ResponseFactoryNew(&factory, request));
+    OK(TRITONBACKEND_ResponseFactorySendFlags(factory, TRITONSERVER_RESPONSE_COMPLETE_FINAL));
+    OK(TRITONBACKEND_ResponseFactoryDelete(factory));
+    release(request);
+}
+
+/* Values that an ABI newer than this server's may have. */
+static void newer_code(TRITONBACKEND_Request *request)
+{
+    TRITONBACKEND_Output *output;
+    TRITONBACKEND_Response *response = echo(request, &output);
+    TRITONSERVER_Error *e =
+        TRITONSERVER_ErrorNew((TRITONSERVER_Error_Code)77, "with a code of its own");
+    OK(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, e));
+    TRITONSERVER_ErrorDelete(e);
+    release(request);
+}
+
+static void newer_flags(TRITONBACKEND_Request *request)
+{
+    TRITONBACKEND_Output *output;
+    OK(TRITONBACKEND_ResponseSend(echo(request, &output),
+                                  TRITONSERVER_RESPONSE_COMPLETE_FINAL | 0x80000100u, NULL));
+    release(request);
+}
+
 /* An output whose shape says more than its memory holds, or that has no memory at all. */
 static void wrong_output(TRITONBACKEND_Request *request, uint64_t bytes)
 {
@@ -445,6 +475,9 @@ static const struct misdeed {
     {"released_by_two", released_by_two, NULL},
     {"no_response", no_response, NULL},
     {"never_final", never_final, NULL},
+    {"only_final", only_final, NULL},
+    {"newer_code", newer_code, NULL},
+    {"newer_flags", newer_flags, NULL},
     {"output_too_small", output_too_small, NULL},
     {"output_without_memory", output_without_memory, NULL},
     {"keep_response", keep_response, NULL},
