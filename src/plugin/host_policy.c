@@ -163,12 +163,17 @@ static struct err *parse_cores(const char *text, bool cores[CPU_BIND_CORES])
     }
 }
 
-static struct err *bind_cores(const char *text)
+/* What the system refuses is told with the policy, which a model's configuration names seldom. Not
+ * so for nodes, where the reference's words are the same. */
+static struct err *bind_cores(const struct host_policy *p)
 {
     bool cores[CPU_BIND_CORES] = {false};
-    struct err *e = parse_cores(text, cores);
+    struct err *e = parse_cores(p->values[CORES], cores);
     int rc = e ? 0 : cpu_bind_cores(cores);
-    return rc ? err_errno(rc, "Unable to set NUMA thread affinity") : e;
+    return rc ? err_errno(rc,
+                          "cpu-cores=%s of host policy '%s': Unable to set NUMA thread affinity",
+                          p->values[CORES], p->name)
+              : e;
 }
 
 static struct err *bind_memory(const struct host_policy *p)
@@ -185,7 +190,7 @@ static struct err *bind_memory(const struct host_policy *p)
 
 struct err *host_policy_bind(const struct host_policy *p)
 {
-    struct err *e = p->values[CORES] ? bind_cores(p->values[CORES]) : NULL;
+    struct err *e = p->values[CORES] ? bind_cores(p) : NULL;
     if (!e && p->values[NODE])
         e = bind_memory(p);
     return e;

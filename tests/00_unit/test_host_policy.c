@@ -100,7 +100,8 @@ static void values_that_are_none(void **state)
     unit_fails(enter("numa-node", "x", &after), STATUS_INVALID_ARG,
                "Parsing 'numa-node' value: Can't parse 'x' to integer");
     unit_fails(enter("cpu-cores", "1-0", &after), STATUS_INTERNAL,
-               "Unable to set NUMA thread affinity: Invalid argument");
+               "cpu-cores=1-0 of host policy 'cpu': Unable to set NUMA thread affinity: "
+               "Invalid argument");
     unit_fails(enter("cpu-cores", "1022-2000", &after), STATUS_INTERNAL, "Unable to set NUMA");
     assert_true(CPU_EQUAL(&before, &after));
 }

@@ -175,7 +175,7 @@ def test_cores_of_host_policies(tmp_path: Path) -> None:
     assert [line for line in text.splitlines() if line.startswith("host")] == ["host policy  cpu: 1 cores"]
     status, text = doctor(*told, "--host-policy=far,cpu-cores=1022-1023", "--host-policy=odd,cpu-cores=5")
     assert (status, text.splitlines()[-1]) == (1, "2 problems"), text
-    assert "option --host-policy=far: Unable to set NUMA thread affinity: Invalid argument" in text
+    assert "option --host-policy=far: cpu-cores=1022-1023 of host policy 'far': Unable to set NUMA thread affinity: Invalid argument" in text
     assert "option --host-policy=odd: host policy setting 'cpu-cores' format is" in text
 
 

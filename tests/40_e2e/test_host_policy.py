@@ -132,7 +132,7 @@ def test_wrong_values_are_refused_as_by_the_reference(board: Board, backend: Pat
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("cpu-cores=1-0", "Unable to set NUMA thread affinity: Invalid argument"),
+        ("cpu-cores=1-0", "cpu-cores=1-0 of host policy 'cpu': Unable to set NUMA thread affinity: Invalid argument"),
         ("cpu-cores=1000-1001", "Unable to set NUMA thread affinity: Invalid argument"),
         ("cpu-cores=0-99999999999", "Parsing 'cpu-cores' value: Can't parse '99999999999' to integer"),
         ("cpu-cores=0-1-2", "Parsing 'cpu-cores' value: Can't parse '1-2' to integer"),
