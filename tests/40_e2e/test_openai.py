@@ -208,10 +208,19 @@ def test_a_client_that_goes_away_before_its_answer(server: Server, tmp_path: Pat
     server.process.wait_until(mark.exists, 60)
 
 
+def counted(server: Server, metric: str) -> float:
+    lines = rawhttp.get(server.metrics, "/metrics").body.decode().splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith(metric) and 'protocol="openai"' in line)
+
+
 def in_flight(server: Server) -> float:
     """Requests of this port that are not answered yet."""
-    lines = rawhttp.get(server.metrics, "/metrics").body.decode().splitlines()
-    return sum(float(line.split()[-1]) for line in lines if "in_flight" in line and 'protocol="openai"' in line)
+    return counted(server, "nereid_requests_in_flight")
+
+
+def answered(server: Server) -> float:
+    """Requests of this port that have had their answer, or were given up."""
+    return counted(server, "nereid_requests_total")
 
 
 def test_many_at_once(server: Server) -> None:
@@ -453,7 +462,7 @@ def test_chunks_for_which_there_is_no_room(models: Repository) -> None:
         with http2.Connection(f"{HOST}:{port_of(server)}", initial={h2.INITIAL_WINDOW_SIZE: 0}) as connection:
             connection.settle()
             stream = connection.begin("POST", "/v1/completions", body, {"count": "40"})
-            server.process.wait_until(lambda: in_flight(server) == 0, 60)
+            server.process.wait_until(lambda: answered(server) == 1, 60)
             connection.send(h2.settings({h2.INITIAL_WINDOW_SIZE: 2**31 - 1}))
             *texts, last, end = connection.finish(stream).data.split(b"\n\n")
             assert texts and all(json.loads(each.removeprefix(b"data: "))["choices"][0]["text"] == "x" * 300_000 for each in texts)
