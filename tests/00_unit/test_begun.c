@@ -535,30 +535,33 @@ static void a_loop_does_not_wait_for_long(void **state)
 }
 
 /* The fourth time is the last. It is the third where the machine left a call of the first batch
- * waiting for long: the loop cannot tell that from a call that held it. */
-static void assert_not_begun_any_more(void)
+ * waiting for long, since the loop cannot tell that from a call that held it; and a later one where
+ * it left one waiting so long that more runs are watched. Then it is looked at once more. */
+static void expect_not_begun_any_more(enum manner manner)
 {
-    assert_false(world.version->inline_ok);
-    assert_in_range(world.begun, 3, 4);
-    assert_int_equal(world.executed, BURST - world.begun);
+    unsigned begun = BURST;
+    for (unsigned tries = 0; tries < 20 && begun > 4; tries++) {
+        run(manner, one_instance, 1);
+        assert_false(world.version->inline_ok);
+        begun = world.begun;
+        assert_in_range(begun, 3, BURST - 1);
+        assert_int_equal(world.executed, BURST - begun);
+        leave();
+    }
+    assert_in_range(begun, 3, 4);
 }
 
 static void who_blocks_again_and_again_is_not_begun_any_more(void **state)
 {
     (void)state;
-    run(BLOCKS, one_instance, 1);
-    assert_not_begun_any_more();
-    leave();
+    expect_not_begun_any_more(BLOCKS);
 }
 
 static void who_holds_the_loop_again_and_again_is_not_begun_any_more(void **state)
 {
     (void)state;
-    for (enum manner manner = HOLDS; manner <= HOLDS_LOOK; manner++) {
-        run(manner, one_instance, 1);
-        assert_not_begun_any_more();
-        leave();
-    }
+    for (enum manner manner = HOLDS; manner <= HOLDS_LOOK; manner++)
+        expect_not_begun_any_more(manner);
 }
 
 static void no_other_thread_begins(void **state)

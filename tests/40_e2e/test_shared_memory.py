@@ -100,7 +100,7 @@ def test_another_region_of_a_memory_costs_no_more_than_the_first(allowed: Server
 
         costs = [cost(first) for first in range(0, 2200, 200)]
         assert unregister(allowed).status == 200
-    assert costs[-1] < 5 * costs[0], costs
+    assert min(costs[-3:]) < 5 * min(costs[:3]), costs
 
 
 def infer(server: Server, model: str, asked: bytes) -> rawhttp.Answer:

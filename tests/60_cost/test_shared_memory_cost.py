@@ -17,7 +17,7 @@ from harness.servers import HOST, Nereid
 
 BYTES = 16 << 20
 REQUESTS = 40  # of a turn
-FEWEST, ROUNDS = 5, 25
+FEWEST, ROUNDS = 5, 100
 COPIES, EXTRA_US = 2, 20  # the promise: so many copies, and so much more
 
 
