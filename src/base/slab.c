@@ -172,18 +172,25 @@ static void slab_shorten(struct free_list *l, unsigned by)
     l->unused = l->count;
 }
 
+/* True if the thread has not shortened the list since the last call of slab_trim. */
+static bool is_of_an_old_period(const struct free_list *l)
+{
+    return l->period != atomic_load_explicit(&periods, memory_order_relaxed);
+}
+
 /* Gives back what the list did not need since the last call of slab_trim. */
 static void begin_period(struct free_list *l)
 {
+    if (!is_of_an_old_period(l))
+        return;
     if (!trims_itself)
         slab_shorten(l, l->unused);
     l->period = atomic_load_explicit(&periods, memory_order_relaxed);
 }
 
-/* True if the thread has not shortened the list since the last call of slab_trim. */
-static bool is_of_an_old_period(const struct free_list *l)
+static void *slab_object(const struct slab *s, void *block)
 {
-    return l->period != atomic_load_explicit(&periods, memory_order_relaxed);
+    return (char *)block + (s->tokens ? SLAB_HEAD : 0);
 }
 
 static void *slab_take_first(const struct slab *s, struct free_list *l)
@@ -193,7 +200,7 @@ static void *slab_take_first(const struct slab *s, struct free_list *l)
     if (--l->count < l->unused)
         l->unused = l->count;
     slab_show(s, block);
-    return (char *)block + (s->tokens ? SLAB_HEAD : 0);
+    return slab_object(s, block);
 }
 
 static void slab_put_first(const struct slab *s, struct free_list *l, struct head *h)
@@ -209,18 +216,16 @@ static void slab_put_first(const struct slab *s, struct free_list *l, struct hea
 
 __attribute__((noinline)) static void *alloc_seldom(const struct slab *s, struct free_list *l)
 {
-    if (is_of_an_old_period(l))
-        begin_period(l);
+    begin_period(l);
     if (l->first || (l->keep && refill(s, l)))
         return slab_take_first(s, l);
-    return (char *)new_block(s) + (s->tokens ? SLAB_HEAD : 0);
+    return slab_object(s, new_block(s));
 }
 
 __attribute__((noinline)) static void free_seldom(const struct slab *s, struct free_list *l,
                                                   struct head *h)
 {
-    if (is_of_an_old_period(l))
-        begin_period(l);
+    begin_period(l);
     if (l->count >= l->keep && (!l->keep || !put_down(s, l)))
         free_block(h, s->tokens);
     else

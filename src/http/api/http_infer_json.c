@@ -103,17 +103,17 @@ static struct err *http_infer_json_read_param(struct http_exchange *x, struct re
     struct err *e = http_json_whole("parameter", name, unsafe_yyjson_get_len(key));
     if (e)
         return e;
-    if (http_json_is(key, "sequence_id"))
+    if (yyjson_equals_str(key, "sequence_id"))
         return set_sequence(r, v);
-    if (http_json_is(key, "sequence_start"))
+    if (yyjson_equals_str(key, "sequence_start"))
         return http_infer_json_set_flag(r, name, v, REQUEST_SEQUENCE_START);
-    if (http_json_is(key, "sequence_end"))
+    if (yyjson_equals_str(key, "sequence_end"))
         return http_infer_json_set_flag(r, name, v, REQUEST_SEQUENCE_END);
-    if (http_json_is(key, "priority"))
+    if (yyjson_equals_str(key, "priority"))
         return set_uint(name, v, &r->priority);
-    if (http_json_is(key, "timeout"))
+    if (yyjson_equals_str(key, "timeout"))
         return set_uint(name, v, &r->timeout_us);
-    if (http_json_is(key, "binary_data_output")) {
+    if (yyjson_equals_str(key, "binary_data_output")) {
         if (!yyjson_is_bool(v))
             return http_infer_json_wrong_type(name, JSON_TENSOR_NOT_BOOL);
         x->binary_default = unsafe_yyjson_get_bool(v);

@@ -37,10 +37,6 @@ struct err *http_json_whole(const char *what, const char *text, size_t len);
 /* http_json_end - free the document, but not its text. */
 void http_json_end(struct http_json *j);
 
-/* http_json_is - true if a name, which must be a string, is this one. */
-#define http_json_is(name, literal) \
-    unsafe_yyjson_equals_strn((name), "" literal, sizeof(literal) - 1)
-
 /* http_json_get - a member of an object by its name; NULL if v is not an object or has no such
  * member. */
 #define http_json_get(v, literal) yyjson_obj_getn((v), "" literal, sizeof(literal) - 1)
