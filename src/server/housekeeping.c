@@ -112,3 +112,8 @@ void housekeeping_start(struct worker *w)
         .worker = w, .timer = LOOP_TIMER_INIT(housekeeping_due), .trim = LOOP_TIMER_INIT(trim_on)};
     loop_timer_set(w->loop, &w->housekeeping.timer, loop_now(w->loop) + PERIOD_NS);
 }
+
+void housekeeping_end(struct worker *w)
+{
+    heap_watch_end(&w->housekeeping.heap);
+}

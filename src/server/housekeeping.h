@@ -21,3 +21,6 @@ struct housekeeping {
 
 /* housekeeping_start - call it before the worker's loop runs. */
 void housekeeping_start(struct worker *w);
+
+/* housekeeping_end - call it after the worker's loop has ended. */
+void housekeeping_end(struct worker *w);

@@ -54,6 +54,7 @@ static void worker_fini(struct worker *w)
 {
     if (!w->loop)
         return;
+    housekeeping_end(w);
     loop_free(w->loop);
     table_view_close(&w->view);
     pages_unmap(w->receive, w->receive_bytes);

@@ -43,22 +43,26 @@ struct worker {
     size_t told_bytes;
 };
 
-/* The most bytes of information about the server that one turn produces. Such answers are made
- * at once, may be long, and a client can ask for many at a time. After that, connections wait
- * for another turn. */
-/* The least that an answer counts: even a short one is looked up, described and printed. */
+/* The most bytes of information about the server that one turn produces, and the time after which
+ * a turn begins no more of it. Such answers are made at once, may be long, and a client can ask for
+ * many at a time. After that, connections wait for another turn. */
 #define WORKER_TELL_BYTES ((size_t)65536)
+#define WORKER_TELL_TIME  TIME_US(200)
+
+/* The least that an answer counts: even a short one is looked up, described and printed. */
 #define WORKER_TELL_LEAST ((size_t)16384)
 
-/* worker_may_tell - true if this turn may still produce such answers.
+/* worker_may_tell - true if this turn may still produce such answers. The first one always may.
  * worker_told - an answer of this many bytes was made. */
 static inline bool worker_may_tell(struct worker *w)
 {
-    if (w->told_turn != loop_now(w->loop)) {
-        w->told_turn = loop_now(w->loop);
+    time_ns turn = loop_now(w->loop);
+    if (w->told_turn != turn) {
+        w->told_turn = turn;
         w->told_bytes = 0;
     }
-    return w->told_bytes < WORKER_TELL_BYTES;
+    return !w->told_bytes ||
+           (w->told_bytes < WORKER_TELL_BYTES && clock_now_ns() - turn < WORKER_TELL_TIME);
 }
 
 static inline void worker_told(struct worker *w, size_t bytes)

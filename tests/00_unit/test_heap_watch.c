@@ -2,6 +2,7 @@
 #include "server/heap_watch.h"
 
 #include "os/heap.h"
+#include "os/thread.h"
 
 #include "support/unit.h"
 
@@ -10,8 +11,9 @@
 /* In place of those of os/heap.c. */
 static int64_t heap_idle;  /* what the process holds and does not use */
 static int64_t heap_owned; /* the part of it that can be given back */
-static unsigned looked, gave;
-static time_ns takes; /* how long each of them takes */
+static atomic_uint looked, gave;
+static atomic_uint looked_here, gave_here; /* on the thread that runs the tests */
+static time_ns takes;                      /* how long each of them takes */
 
 static void take_the_time(void)
 {
@@ -24,6 +26,7 @@ int64_t heap_idle_bytes(void)
 {
     take_the_time();
     looked++;
+    looked_here += !thread_is_of_server();
     return heap_idle;
 }
 
@@ -31,24 +34,36 @@ void heap_give_back(void)
 {
     take_the_time();
     gave++;
+    gave_here += !thread_is_of_server();
     heap_idle -= heap_owned;
     heap_owned = 0;
 }
 
 static time_ns now;
 
-/* A second later. */
+/* A second later. What a thread begins then is over another second later. */
 static bool heap_next_look(struct heap_watch *h, bool over)
 {
     now += TIME_S(1);
-    return heap_watch_look(h, now, over);
+    bool told = heap_watch_look(h, now, over);
+    while (h->helper && !atomic_load(&h->done))
+        ;
+    return told;
+}
+
+/* The second in which a thread gives back, and the next one, in which the loops are told again. */
+static void heap_gives_back(struct heap_watch *h)
+{
+    assert_false(heap_next_look(h, false));
+    assert_true(heap_next_look(h, false));
+    assert_null(h->helper);
 }
 
 static struct heap_watch begin_heap_watch(int64_t idle)
 {
     heap_idle = idle;
     heap_owned = 0;
-    looked = gave = 0;
+    looked = gave = looked_here = gave_here = 0;
     takes = 0;
     now = 0;
     return (struct heap_watch){.idle = idle};
@@ -70,7 +85,7 @@ static void much_goes_back_after_a_second(void **state)
     assert_false(heap_next_look(&h, false));
     assert_true(heap_next_look(&h, false)); /* the loops empty their stores */
     assert_int_equal(gave, 0);
-    assert_true(heap_next_look(&h, false)); /* and once more */
+    heap_gives_back(&h); /* and once more */
     assert_int_equal(gave, 1);
     for (int i = 0; i < 60; i++)
         assert_false(heap_next_look(&h, false));
@@ -78,7 +93,7 @@ static void much_goes_back_after_a_second(void **state)
     free_bytes(2 * MIB); /* of a second burst, which no look saw */
     assert_false(heap_next_look(&h, false));
     assert_true(heap_next_look(&h, false));
-    assert_true(heap_next_look(&h, false));
+    heap_gives_back(&h);
     assert_int_equal(gave, 2);
     assert_int_equal(heap_idle, 3 * MIB);
 }
@@ -111,7 +126,7 @@ static void a_burst_that_is_over_is_not_waited_for(void **state)
     (void)state;
     struct heap_watch h = begin_heap_watch(3 * MIB);
     assert_true(heap_next_look(&h, true));
-    assert_true(heap_next_look(&h, false));
+    heap_gives_back(&h);
     assert_int_equal(gave, 1);
     assert_false(heap_next_look(&h, false));
 }
@@ -122,7 +137,7 @@ static int looks_until_told(struct heap_watch *h)
     int looks = 1;
     while (!heap_next_look(h, false) && looks < 1000)
         looks++;
-    assert_true(heap_next_look(h, false)); /* this one gives back */
+    heap_gives_back(h);
     return looks;
 }
 
@@ -174,8 +189,9 @@ static void what_takes_long_is_done_seldom(void **state)
         assert_false(heap_next_look(&h, true));
     assert_int_equal(looked, 1);
     now += HEAP_WATCH_REST;
-    assert_true(heap_next_look(&h, false)); /* the end of the burst was not forgotten */
-    assert_true(heap_next_look(&h, false));
+    assert_false(heap_next_look(&h, false)); /* it begins */
+    assert_true(heap_next_look(&h, false));  /* the end of the burst was not forgotten */
+    heap_gives_back(&h);
     assert_int_equal(gave, 1);
     assert_int_equal(looked, 3);
     for (int i = 0; i < 2; i++)
@@ -183,7 +199,45 @@ static void what_takes_long_is_done_seldom(void **state)
     assert_int_equal(looked, 3);
 }
 
+/* Requests would wait. */
+static void what_takes_long_is_not_done_on_the_loop(void **state)
+{
+    (void)state;
+    struct heap_watch h = begin_heap_watch(3 * MIB);
+    assert_true(heap_next_look(&h, true));
+    heap_gives_back(&h);
+    assert_int_equal(gave, 1);
+    assert_int_equal(gave_here, 0);
+    assert_int_equal(looked_here, 1); /* that took no time */
+    takes = TIME_MS(1);
+    assert_false(heap_next_look(&h, false));
+    assert_int_equal(looked_here, 2);
+    for (int i = 0; i < 10; i++)
+        assert_false(heap_next_look(&h, false));
+    assert_in_range(looked, 5, 9);
+    assert_int_equal(looked_here, 2);
+    heap_watch_end(&h);
+}
+
+/* A thread that does not come to its end in a second is waited for, by nobody but the end. */
+static void who_gives_back_slowly_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct heap_watch h = begin_heap_watch(3 * MIB);
+    assert_true(heap_next_look(&h, true));
+    takes = TIME_MS(20);
+    while (!gave) {
+        now += TIME_S(1);
+        assert_false(heap_watch_look(&h, now, false));
+    }
+    heap_watch_end(&h);
+    assert_true(atomic_load(&h.done));
+    assert_int_equal(gave, 1);
+}
+
 UNIT_MAIN(UNIT(much_goes_back_after_a_second), UNIT(less_goes_back_after_five),
           UNIT(little_and_what_is_used_again_stay), UNIT(a_burst_that_is_over_is_not_waited_for),
           UNIT(what_is_freed_while_others_go_back_goes_later),
-          UNIT(what_never_goes_back_is_asked_for_seldom), UNIT(what_takes_long_is_done_seldom))
+          UNIT(what_never_goes_back_is_asked_for_seldom), UNIT(what_takes_long_is_done_seldom),
+          UNIT(what_takes_long_is_not_done_on_the_loop),
+          UNIT(who_gives_back_slowly_is_not_waited_for))
