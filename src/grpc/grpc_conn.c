@@ -144,7 +144,9 @@ static ssize_t read_filling(struct grpc_conn *c)
      * this frame is planned. Otherwise the number is larger than any plan. */
     size_t most = c->receiving > 1 ? c->frame_left : GRPC_SCATTER_BYTES + GRPC_CONN_FRAME_BYTES;
     size_t rest = w->receive_bytes;
-    if (c->watch.lane != LOOP_LANE_FRONT) { /* other connections wait meanwhile */
+    bool others_wait = c->watch.lane != LOOP_LANE_FRONT;
+    time_ns began = others_wait ? clock_thread_ns() : 0;
+    if (others_wait) {
         size_t share = c->share.bytes > FILL_LEAST ? c->share.bytes : FILL_LEAST;
         size_t frames = share + c->frame_bytes; /* a part of a frame is not planned */
         most = most < frames ? most : frames;
@@ -157,6 +159,8 @@ static ssize_t read_filling(struct grpc_conn *c)
     if (n <= 0)
         return n;
     turns_share_read(&c->share, &w->reader, grpc_conn_loop(c), (size_t)n, w->receive_bytes);
+    if (others_wait)
+        turns_share_began(&c->share, began);
     size_t good = grpc_scatter_check(&plan, (size_t)n, stream);
     size_t wrong = (size_t)n - good;
     uint8_t *moved = NULL;

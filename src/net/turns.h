@@ -57,7 +57,7 @@ static inline bool turns_end_later(struct loop *l, struct loop_fd *w, bool many)
 struct turns_share {
     size_t bytes;
     time_ns full;  /* the turn of a full read; 0 = the read was not full */
-    time_ns began; /* CPU time of the thread when the read ended */
+    time_ns began; /* CPU time of the thread when the read ended, or began */
     time_ns took;  /* what the last full read took, if neither long nor short; else 0 */
     time_ns most;  /* a turn that takes more is long */
 };
@@ -67,6 +67,8 @@ struct turns_share {
  * come, the connection stays in front.
  * turns_share_done - the work of that read is done, as far as possible in this turn; in a later
  * turn it has no effect.
+ * turns_share_began - a read that was full counts itself, too: it began at this CPU time. A long
+ * piece of a message is copied to fresh memory, which takes longer than what follows.
  * turns_share_grow - a full read belonged to a single message.
  * reader: of the connection's loop. most: the most that may be read at once. */
 static inline void turns_share_grow(struct turns_share *share, size_t most)
@@ -95,6 +97,12 @@ static inline void turns_share_read(struct turns_share *share, struct worker_rea
     } else if (took && took + took * got / share->bytes <= share->most) {
         turns_share_grow(share, most);
     }
+}
+
+static inline void turns_share_began(struct turns_share *share, time_ns began)
+{
+    if (share->full)
+        share->began = began;
 }
 
 static inline void turns_share_done(struct turns_share *share, const struct loop *l, size_t most)

@@ -52,6 +52,23 @@ static void long_turns_halve_it(void **state)
     assert_int_equal(share.bytes, TURNS_SHARE_LEAST);
 }
 
+/* What is read of a long message is copied to fresh memory: that may be most of the turn. */
+static void long_reads_halve_it(void **state)
+{
+    (void)state;
+    struct turns_share share = {.bytes = MOST / 2};
+    time_ns began = clock_thread_ns();
+    use(TURNS_SHARE_LONG + 1);
+    turns_share_read(&share, &reader, loop, share.bytes, MOST);
+    turns_share_began(&share, began);
+    turns_share_done(&share, loop, MOST);
+    assert_int_equal(share.bytes, MOST / 4);
+    turns_share_read(&share, &reader, loop, 1, MOST); /* not full: it does not count */
+    turns_share_began(&share, began);
+    turns_share_done(&share, loop, MOST);
+    assert_int_equal(share.bytes, MOST / 4);
+}
+
 static void short_ones_double_it(void **state)
 {
     (void)state;
@@ -139,6 +156,7 @@ static void a_connection_that_is_alone_may_take_longer(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, make, end)
 
-UNIT_MAIN(TEST(long_turns_halve_it), TEST(short_ones_double_it), TEST(other_reads_tell_nothing),
+UNIT_MAIN(TEST(long_turns_halve_it), TEST(long_reads_halve_it), TEST(short_ones_double_it),
+          TEST(other_reads_tell_nothing),
           TEST(a_rest_that_is_quickly_done_is_read_with_the_first_part), TEST(a_long_rest_is_not),
           TEST(more_full_reads_are_not_a_rest), TEST(a_connection_that_is_alone_may_take_longer))
