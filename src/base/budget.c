@@ -58,11 +58,15 @@ struct err *budget_busy(size_t n, const char *fmt, ...)
     struct err *wanted = err_vnew(STATUS_UNAVAILABLE, fmt, args);
     va_end(args);
     size_t most = budget_limit();
-    struct err *e = err_busy("%s: %zu of the %zu bytes that may be in flight at once are in use; "
-                             "try again later, or raise --memory-budget",
-                             err_message(wanted), budget_in_use(), most);
+    struct err *e =
+        n > most ? err_new(STATUS_UNAVAILABLE,
+                           "%s: only %zu bytes may be in flight at once; raise --memory-budget",
+                           err_message(wanted), most)
+                 : err_busy("%s: %zu of the %zu bytes that may be in flight at once are in use; "
+                            "try again later, or raise --memory-budget",
+                            err_message(wanted), budget_in_use(), most);
     err_free(wanted);
-    return n <= most ? e : err_retry_after(e, 0); /* time does not mend that */
+    return e;
 }
 
 void budget_release(size_t n)

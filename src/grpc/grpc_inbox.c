@@ -1,8 +1,10 @@
 #include "grpc/grpc_inbox.h"
 
+#include "base/budget.h"
 #include "codec/infer_pb.h"
 #include "os/pool.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define ALIGN       ((size_t)64)
@@ -26,6 +28,8 @@ static void take_prefix(struct grpc_inbox *in, const uint8_t **data, size_t *len
 static struct err *grpc_inbox_reserve(struct grpc_inbox *in, struct budget_account *account,
                                       const uint8_t *data, size_t len, bool tensors)
 {
+    if (in->size > budget_limit())
+        return budget_busy(in->size, "no room for a message of %" PRIu32 " bytes", in->size);
     size_t offset =
         tensors && !in->compressed ? infer_pb_raw_offset(data, len < in->size ? len : in->size) : 0;
     size_t shift = -offset & (ALIGN - 1);

@@ -1,5 +1,6 @@
 #include "http/http_body.h"
 
+#include "base/budget.h"
 #include "base/buf.h"
 #include "codec/http1.h"
 #include "http/http_exchange.h"
@@ -30,6 +31,9 @@ struct err *http_body_begin(struct http_body *b, struct budget_account *account,
     if (size > MAX_BODY_BYTES)
         return err_new(STATUS_UNAVAILABLE, "no room for a body of %llu bytes",
                        (unsigned long long)size);
+    if (!h->chunked && size > budget_limit())
+        return budget_busy((size_t)size, "no room for a body of %llu bytes",
+                           (unsigned long long)size);
     b->at = http_body_offset(h);
     b->len = 0;
     b->left = h->content_length;

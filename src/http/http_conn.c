@@ -172,7 +172,7 @@ void http_conn_watch(struct http_conn *c)
     }
     bool put_off = c->phase == HTTP_PHASE_TURN;
     bool more = !put_off && !c->ended && (c->phase != HTTP_PHASE_HEAD || takes_messages(c));
-    bool out = c->backlog || (put_off && c->unread <= TURNS_UNREAD);
+    bool out = c->backlog || http_conn_waits_to_ask(c);
     bool blind = !more && !c->ended && !c->hung_up;
     uint32_t wanted = (more ? EPOLLIN : 0u) | (blind ? EPOLLRDHUP : 0u) | (out ? EPOLLOUT : 0u);
     loop_mod(http_conn_loop(c), &c->fd, wire_events(c->tls, wanted));
@@ -283,6 +283,11 @@ bool http_conn_is_told(const struct http_conn *c, const struct http_route *route
 bool http_conn_may_tell(const struct http_conn *c)
 {
     return c->unread <= TURNS_UNREAD && worker_may_tell(c->shard->worker);
+}
+
+bool http_conn_waits_to_ask(const struct http_conn *c)
+{
+    return c->phase == HTTP_PHASE_TURN && c->unread <= TURNS_UNREAD;
 }
 
 void http_conn_of_use(struct http_conn *c, const struct http_route *route)

@@ -118,9 +118,11 @@ void http_conn_orphan(struct http_line *l);
 
 /* http_conn_is_told - true if the answer of a route describes the server.
  * http_conn_may_tell - true if such an answer may be made in this turn.
+ * http_conn_waits_to_ask - true if a later turn may make one, of which the head was read.
  * http_conn_of_use - a whole message for a route came. */
 bool http_conn_is_told(const struct http_conn *c, const struct http_route *route);
 bool http_conn_may_tell(const struct http_conn *c);
+bool http_conn_waits_to_ask(const struct http_conn *c);
 void http_conn_of_use(struct http_conn *c, const struct http_route *route);
 
 /* http_conn_owes - true if messages that were received completely, or may have been, are not

@@ -214,6 +214,7 @@ static void consume(struct http_conn *c, char *data, size_t n);
 static void fail_body(struct http_conn *c)
 {
     struct http_exchange *x = exchange_begin(c);
+    x->route = (uint8_t)c->route.kind;
     x->keep_alive = false;
     http_exchange_error(x, c->body.error);
     c->body.error = NULL;
@@ -434,7 +435,7 @@ void http_read_turn(struct http_conn *c)
     mem_free(held);
     if (c->dead)
         return;
-    bool more = c->held || c->phase == HTTP_PHASE_TURN;
+    bool more = c->held || http_conn_waits_to_ask(c);
     turns_judge(c->shard->worker->loop, &c->fd, turns_of(c->turns, c->told), more);
     http_conn_watch(c);
 }
@@ -549,7 +550,7 @@ void http_read_some(struct http_conn *c)
     if (brought_much(c, got))
         c->turns = 0;
     bool more = c->phase == HTTP_PHASE_BODY ? c->body.left > TURNS_LONG : c->share.full;
-    more |= !c->proven;
+    more |= !c->proven || http_conn_waits_to_ask(c);
     turns_judge(c->shard->worker->loop, &c->fd, turns_of(c->turns, c->told), more);
     http_conn_watch(c);
 }

@@ -345,7 +345,7 @@ struct err *pool_arrived(struct buf *b, size_t bytes)
     }
     size_t now = pool_step(bytes, p->buf.size);
     touch(p, now); /* it may be written already */
-    return no_room(now - p->charged);
+    return no_room(now > budget_limit() ? now : now - p->charged);
 }
 
 /* Unlinks the buffers older than `before`. The list is ordered by last use, newest first, so

@@ -114,17 +114,26 @@ static void refused_prefixes(void **state)
 static void a_message_is_charged_before_it_is_held(void **state)
 {
     (void)state;
-    budget_set_limit(1000);
-    const uint8_t begun[] = {0, 0, 0, 4, 0, 'x'};
-    const uint8_t *at = begun;
-    size_t len = sizeof(begun);
-    struct grpc_inbox in = {0};
-    struct err *e = NULL;
-    assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, GRPC_INBOX_MAX_BYTES, false, &e),
-                     GRPC_INBOX_NO_ROOM);
-    unit_fails(e, STATUS_UNAVAILABLE, "no room for 1024 bytes");
-    grpc_inbox_next(&in);
-    assert_int_equal(budget_in_use(), 0);
+    const struct {
+        size_t limit, others;
+        const char *words;
+    } rows[] = {{2000, 1000, "no room for 1024 bytes: 1000 of the 2000"},
+                {1000, 0, "no room for a message of 1024 bytes: only 1000"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        budget_set_limit(rows[i].limit);
+        assert_true(budget_charge(rows[i].others));
+        const uint8_t begun[] = {0, 0, 0, 4, 0, 'x'};
+        const uint8_t *at = begun;
+        size_t len = sizeof(begun);
+        struct grpc_inbox in = {0};
+        struct err *e = NULL;
+        assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, GRPC_INBOX_MAX_BYTES, false, &e),
+                         GRPC_INBOX_NO_ROOM);
+        unit_fails(e, STATUS_UNAVAILABLE, rows[i].words);
+        grpc_inbox_next(&in);
+        assert_int_equal(budget_in_use(), rows[i].others);
+        budget_release(rows[i].others);
+    }
     budget_set_limit(SIZE_MAX);
 }
 
@@ -198,23 +207,26 @@ static void what_is_guessed_is_charged(void **state)
     const uint8_t *at = begun;
     size_t len = sizeof(begun);
     assert_int_equal(grpc_inbox_room(&in, page), 0);
-    budget_set_limit(page);
+    const size_t others = (size_t)4 << 30; /* the message is less than the whole budget */
+    budget_set_limit(others + page);
+    assert_true(budget_charge(others));
     assert_int_equal(feed(&in, &at, &len), GRPC_INBOX_MORE);
-    assert_int_equal(budget_in_use(), 4096);
+    assert_int_equal(budget_in_use(), others + 4096);
     assert_int_equal(grpc_inbox_room(&in, 100), 100);
     assert_int_equal(grpc_inbox_room(&in, 2 * page), 16384);
-    assert_int_equal(budget_in_use(), 32768);
+    assert_int_equal(budget_in_use(), others + 32768);
     uint8_t *some = calloc(1, page - 1);
     at = some;
     len = page - 1;
     assert_int_equal(feed(&in, &at, &len), GRPC_INBOX_MORE);
-    assert_int_equal(budget_in_use(), page);
+    assert_int_equal(budget_in_use(), others + page);
     assert_int_equal(grpc_inbox_room(&in, page), 0);
-    budget_set_limit(3 * page);
+    budget_set_limit(others + 3 * page);
     assert_int_equal(grpc_inbox_room(&in, 3 * page), page);
-    assert_int_equal(budget_in_use(), 2 * page);
+    assert_int_equal(budget_in_use(), others + 2 * page);
     free(some);
     grpc_inbox_next(&in);
+    budget_release(others);
     budget_set_limit(SIZE_MAX);
     assert_int_equal(budget_in_use(), 0);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -240,6 +241,38 @@ static void one_request_of_some_kilobytes_is_not_busy(void **state)
     http_rig_free(r);
 }
 
+static int asker;
+
+/* In a turn that has told all that a turn may, the client of /later asks for more. */
+static unsigned ask_once_all_is_told(void)
+{
+    struct http_conn *c = http_rig_later_conn();
+    assert_true(worker_may_tell(c->shard->worker));
+    worker_told(c->shard->worker, WORKER_TELL_BYTES);
+    http_rig_send(asker, "GET /told HTTP/1.1\r\n\r\n");
+    c->fd.ready(&c->fd, EPOLLIN);
+    assert_int_equal(c->phase, HTTP_PHASE_TURN);
+    return c->fd.lane;
+}
+
+/* Among those that always have a next question in front, it would be the last one each time. */
+static void who_waits_for_a_turn_is_busy(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    asker = http_rig_dial(r);
+    http_rig_send(asker, "GET /later HTTP/1.1\r\n\r\n");
+    while (http_rig_run(http_rig_count_later) < 1)
+        ;
+    assert_int_equal(http_rig_run(http_rig_lane), LOOP_LANE_FRONT);
+    assert_int_equal(http_rig_run(ask_once_all_is_told), LOOP_LANE_BUSY);
+    http_rig_run(http_rig_answer_later);
+    http_rig_expect(asker, 200, "later");
+    http_rig_expect(asker, 200, "");
+    close(asker);
+    http_rig_free(r);
+}
+
 static void large_bodies_put_the_first_tensor_on_64_bytes(void **state)
 {
     (void)state;
@@ -383,7 +416,7 @@ UNIT_MAIN(UNIT(answers_come_in_order), UNIT(a_long_pipeline_is_served_in_pieces)
           UNIT(a_client_that_closed_its_side_is_asked_once),
           UNIT(a_client_that_is_gone_is_found_out), UNIT(a_closed_side_holds_nothing_back),
           UNIT(a_slow_reader_gets_everything), UNIT(bodies_arrive_in_any_pieces),
-          UNIT(one_request_of_some_kilobytes_is_not_busy),
+          UNIT(one_request_of_some_kilobytes_is_not_busy), UNIT(who_waits_for_a_turn_is_busy),
           UNIT(large_bodies_put_the_first_tensor_on_64_bytes),
           UNIT(a_body_is_asked_for_when_the_peer_waits), UNIT(bodies_that_nobody_wants_are_dropped),
           UNIT(a_spent_budget_is_an_answer), UNIT(errors_that_quote_much_are_charged))

@@ -1,5 +1,6 @@
 """What is refused for now says when to come again (Retry-After); what time does not mend does not."""
 
+import contextlib
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import witness
-from harness import metrics, rawhttp
+from harness import h2frames as h2
+from harness import metrics, rawgrpc, rawhttp
 from harness.held import Bodies
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
@@ -73,6 +75,32 @@ def test_what_is_spent(small: Nereid) -> None:
         assert again(binary(small, 512 << 10)) == (503, "1")
         assert again(binary(small, 2 << 20)) == (503, None)
     small.process.wait_until(lambda: binary(small, 512 << 10).status == 100, 60)
+
+
+def test_what_is_more_than_a_whole_budget(tmp_path: Path) -> None:
+    """However large the steps are in which room is taken: who announces it is told at once, who does not as soon as it is known."""
+    made = Repository(tmp_path / "models")
+    made.identity("echo")
+    limit, size = 32 << 20, 40 << 20
+    only = f"only {limit} bytes may be in flight at once; raise --memory-budget"
+    with Nereid(made.path, {"memory-budget": str(limit)}) as server:
+        announced = binary(server, size)
+        assert again(announced) == (503, None)
+        assert announced.json()["error"] == f"no room for a body of {size} bytes: {only}"
+        with rawhttp.Connection(HOST, server.http_port) as client:
+            client.send(rawhttp.head("POST", "/v2/models/echo/infer", {"Transfer-Encoding": "chunked"}))
+            with contextlib.suppress(ConnectionError):  # the answer comes before the end
+                for _ in range(size >> 20):
+                    client.send(b"100000\r\n", bytes(1 << 20), b"\r\n")
+            unannounced = client.answer()
+        assert again(unannounced) == (503, None)
+        assert unannounced.json()["error"].endswith(f": {only}")
+        with h2.Connection(server.grpc) as asking:
+            head = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))
+            asking.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, head), h2.frame(h2.DATA, 0, 1, b"\0" + size.to_bytes(4, "big") + b"\x0a"))
+            ended = asking.finish(1).trailers
+        assert ended["grpc-message"] == f"no room for a message of {size} bytes: {only}"
+        assert metrics.scrape(server.metrics)["nereid_requests_total"].value(protocol="http", route="infer", code="503") == 2
 
 
 def test_a_model_that_is_loading(board: Board, backend: Path) -> None:  # noqa: F811

@@ -121,15 +121,15 @@ static void serve(struct http_exchange *x, struct http_message *m)
 static struct http_route route_of(const struct http_front *f, struct http1_head *head)
 {
     (void)f;
-    (void)head;
-    return (struct http_route){.kind = 0};
+    bool told = head->url_len == 5 && memcmp(head->url, "/told", 5) == 0;
+    return (struct http_route){.kind = told};
 }
 
-static const struct front_metrics_route routes[] = {{"any", -1}};
+static const struct front_metrics_route routes[] = {{"any", -1}, {"told", -1}};
 static const struct front_metrics_kind metrics = {
-    .protocol = "rig", .routes = routes, .route_count = 1};
+    .protocol = "rig", .routes = routes, .route_count = 2};
 static const struct http_service service = {
-    .metrics = &metrics, .route = route_of, .admit = admit, .serve = serve};
+    .metrics = &metrics, .route = route_of, .admit = admit, .serve = serve, .tells = 1u << 1};
 
 static void accepted(struct worker *w, int fd, void *owner)
 {

@@ -6,6 +6,7 @@
  *   /large    HTTP_RIG_LARGE bytes of http_rig_large
  *   /fail     404 {"error":"a \"quoted\" reason"}
  *   /quote    400 {"error":the body}
+ *   /told     the received body; it counts as an answer about the server
  *   /drop...  takes no body; /refuse... is refused by its head, 400 {"error":"not this one"}
  *   others    the received body */
 #include "http/http_shard.h"
