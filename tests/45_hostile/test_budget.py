@@ -419,8 +419,8 @@ def test_what_is_only_announced_is_not_charged(siege: Siege, announced: Callable
 
 
 def endless_message(method: str, stream: int) -> bytes:
-    """The beginning of a call whose message has all the bytes that one may have."""
-    prefix = b"\0" + struct.pack(">I", 2**31 - 1)
+    """The beginning of a call whose message has all the bytes that the budget has: of more nothing is taken."""
+    prefix = b"\0" + struct.pack(">I", BUDGET)
     return h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block(method)) + h2.frame(h2.DATA, 0, stream, prefix + b"\x0a")
 
 
@@ -428,7 +428,7 @@ def endless_message(method: str, stream: int) -> bytes:
 @pytest.mark.parametrize("calls", [1, 64])
 @pytest.mark.parametrize("method", ["ModelInfer", "ModelStreamInfer"])
 def test_endless_messages(siege: Siege, record_property: Callable[[str, object], None], method: str, calls: int) -> None:
-    """Of 2 GiB, announced and really sent, on one call or many of each of many connections; who is thrown out comes again."""
+    """As large as the budget, announced and really sent, on one call or many of each of many connections; who is thrown out comes again."""
     streams = range(1, 2 * calls, 2)
     begun = h2.PREFACE + h2.settings() + b"".join(endless_message(method, stream) for stream in streams)
     piece = memoryview(b"".join(h2.frame(h2.DATA, 0, stream, b"\xff" * 16384) for stream in streams) * (64 // calls))
