@@ -106,8 +106,7 @@ static void drop_message(struct http2_stream *s)
 /* Answers with an error in place of what was asked for; freed. */
 static void refuse_stream(struct http2_stream *s, struct err *e)
 {
-    struct http_exchange *x = http_gate_begin(&s->line, &s->head.head);
-    x->route = (uint8_t)s->route.kind;
+    struct http_exchange *x = http_gate_begin_refusal(&s->line, &s->head.head, &s->route);
     http_exchange_error(x, e);
     drop_message(s);
 }

@@ -23,8 +23,8 @@ struct http_exchange *http_gate_begin(struct http_line *l, const struct http1_he
     return x;
 }
 
-static struct http_exchange *begin_refusal(struct http_line *l, const struct http1_head *h,
-                                           const struct http_route *route)
+struct http_exchange *http_gate_begin_refusal(struct http_line *l, const struct http1_head *h,
+                                              const struct http_route *route)
 {
     struct http_exchange *x = http_gate_begin(l, h);
     x->route = (uint8_t)route->kind;
@@ -62,7 +62,7 @@ static struct http_exchange *turn_away(struct http_line *l, const struct http1_h
         return NULL;
     struct strbuf text = STRBUF_INIT;
     guard_say(&f->guard, category, answer, &text);
-    struct http_exchange *x = begin_refusal(l, h, route);
+    struct http_exchange *x = http_gate_begin_refusal(l, h, route);
     if (answer == GUARD_NO_KEY)
         x->extra = "WWW-Authenticate: Bearer\r\n";
     http_exchange_fault(x, answer == GUARD_NO_KEY ? 401 : 403, strbuf_str(&text));
@@ -78,7 +78,7 @@ static struct http_exchange *answer_browser(struct http_line *l, const struct ht
     const char *lines;
     if (!cors || !http_cors_preflight(cors, h, &lines))
         return NULL;
-    struct http_exchange *x = begin_refusal(l, h, route);
+    struct http_exchange *x = http_gate_begin_refusal(l, h, route);
     x->extra = lines;
     http_exchange_static(x, 200, NULL, NULL, 0);
     return x;
@@ -98,7 +98,7 @@ static struct http_exchange *turn_page_away(struct http_line *l, const struct ht
         "pages may",
         OPTIONS_MAX_ORIGIN_BYTES, origin ? origin : "null");
     LOG_WARN("HTTP request refused: %s", strbuf_str(&text));
-    struct http_exchange *x = begin_refusal(l, h, route);
+    struct http_exchange *x = http_gate_begin_refusal(l, h, route);
     http_exchange_fault(x, 403, strbuf_str(&text));
     strbuf_fini(&text);
     return x;
@@ -119,7 +119,7 @@ __attribute__((cold, noinline)) static struct http_exchange *
 refuse_message(struct http_line *l, const struct http1_head *h, const struct http_route *route,
                struct err *e)
 {
-    struct http_exchange *x = begin_refusal(l, h, route);
+    struct http_exchange *x = http_gate_begin_refusal(l, h, route);
     http_exchange_error(x, e);
     return x;
 }

@@ -70,6 +70,11 @@ static struct http_exchange *exchange_begin(struct http_conn *c)
     return http_gate_begin(&c->line, &c->parser.head);
 }
 
+static struct http_exchange *refusal_begin(struct http_conn *c)
+{
+    return http_gate_begin_refusal(&c->line, &c->parser.head, &c->route);
+}
+
 /* True if nothing after the message of x is read. */
 static bool is_last(const struct http_conn *c, const struct http_exchange *x)
 {
@@ -177,8 +182,7 @@ static size_t begin_admitted(struct http_conn *c, char *data, size_t n)
     }
     struct err *e = http_body_begin(&c->body, http_conn_account(c), h);
     if (e) {
-        struct http_exchange *x = exchange_begin(c);
-        x->route = (uint8_t)c->route.kind;
+        struct http_exchange *x = refusal_begin(c);
         http_exchange_error(x, e);
         drop_refused(c, x);
         return 0;
@@ -213,8 +217,7 @@ static void consume(struct http_conn *c, char *data, size_t n);
 /* There is no room for the body, or it is too long. */
 static void fail_body(struct http_conn *c)
 {
-    struct http_exchange *x = exchange_begin(c);
-    x->route = (uint8_t)c->route.kind;
+    struct http_exchange *x = refusal_begin(c);
     x->keep_alive = false;
     http_exchange_error(x, c->body.error);
     c->body.error = NULL;

@@ -23,7 +23,7 @@ struct heap_watch {
     int64_t full;          /* the idle memory at the last look */
     time_ns since;         /* since when there is more; 0 = there is not */
     time_ns next;          /* the next look */
-    time_ns took;          /* how long the last look took, or to give back */
+    time_ns took;          /* the CPU time of the last look, or of giving back */
     unsigned doubled;      /* how often the waits were doubled since something was given back */
     bool over;             /* a burst is over, and what it left was not given back yet */
     bool told;             /* the loops empty their stores; the next look gives back what is idle */
