@@ -5,18 +5,28 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <malloc.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define HEAPS      2
-#define KEPT_BYTES (1 << 20)   /* free bytes that stay at the end of an arena */
-#define PAD_BYTES  (128 << 10) /* the default of the C library */
+#define HEAPS     2
+#define PAD_BYTES (128 << 10) /* the default of the C library */
+
+/* Free bytes that stay at the end of an arena: during a start, and behind it. */
+#define FIRST_KEPT_BYTES (1 << 20)
+#define KEPT_BYTES       (2 * MAPPED_BYTES)
+
+/* Larger pieces are mapped for their own, and each of their pages costs a fault each time. The C
+ * library begins with 128 KiB and goes up to this as pieces are freed, but no more once a value of
+ * its is set: a runtime that allocates what lies between the layers of a network anew for each run
+ * then took nearly twice its CPU time. */
+#define MAPPED_BYTES (32 << 20)
 
 /* A part of the 64 MiB that an arena other than the first can have. */
 #define GROWN_BYTES ((size_t)32 << 20)
 
-/* Smaller than pieces that the C library maps separately instead of taking them from an arena. */
+/* Smaller than pieces that the C library ever maps for their own. */
 #define PIECE_BYTES ((size_t)120 << 10)
 
 /* Frees pieces that are linked: each begins with a pointer to the next. */
@@ -58,13 +68,23 @@ static void grow_second_heap(void)
 }
 
 static bool ours; /* true after heap_begin; written before there is another thread */
+static atomic_int kept_bytes = FIRST_KEPT_BYTES;
 
 void heap_begin(void)
 {
     ours = true;
-    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    mallopt(M_TRIM_THRESHOLD, FIRST_KEPT_BYTES);
     if (mallopt(M_ARENA_MAX, HEAPS))
         grow_second_heap();
+}
+
+void heap_keep_large(void)
+{
+    if (!ours)
+        return;
+    atomic_store_explicit(&kept_bytes, KEPT_BYTES, memory_order_relaxed);
+    mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 }
 
 bool heap_is_own(void)
@@ -162,7 +182,7 @@ void heap_shorten_own(void)
     if (piece)
         *piece = NULL;
     heap_free_all(piece);
-    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    mallopt(M_TRIM_THRESHOLD, atomic_load_explicit(&kept_bytes, memory_order_relaxed));
     mallopt(M_TOP_PAD, PAD_BYTES);
 }
 

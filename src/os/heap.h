@@ -9,6 +9,12 @@
  * thread is started. Does nothing under a sanitizer, which has its own heap. */
 void heap_begin(void);
 
+/* heap_keep_large - from now on keep what is freed, pieces of up to 32 MiB too, for the next who
+ * needs it, until heap_empty_own and heap_give_back: for the end of a start, which takes much that
+ * it needs once. May be called again. Does nothing in a process that belongs to somebody else, or
+ * under a sanitizer. Any thread. */
+void heap_keep_large(void);
+
 /* heap_is_own - true after heap_begin: the process belongs to the server. */
 bool heap_is_own(void);
 

@@ -12,6 +12,7 @@
 #include "os/files/tree.h"
 #include "os/process/cpu.h"
 #include "os/dl_pages.h"
+#include "os/heap.h"
 #include "os/pages.h"
 #include "os/pool.h"
 #include "os/thread.h"
@@ -234,6 +235,7 @@ struct err *server_load(struct server *s)
     start_advice_repositories(s);
     start_advice_budget(s);
     dl_pages_forget();
+    heap_keep_large();
     if (!e && failed && s->options->exit_on_error)
         e = err_new(STATUS_INTERNAL,
                     "failed to load all models: %zu could not be loaded, the log says why; "

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* The address sanitizer has a heap of its own: what is proved of the C library's is proved where
  * that is in use. */
@@ -73,6 +74,7 @@ static void threads_share_a_heap_that_need_not_grow(void **state)
 }
 
 #define CROWD 2000
+#define LAYER ((size_t)4 << 20)
 
 /* Pieces of many sizes between which some stay, as of connections that come and go; the last
  * ones of each size are those of the end. */
@@ -176,6 +178,63 @@ static void an_arena_that_another_thread_emptied_is_shortened(void **state)
     assert_in_range(a.after, 0, a.before + ((size_t)1 << 20));
 }
 
+struct layers {
+    long large, small; /* page faults of rounds of each */
+    size_t kept, left;
+};
+
+/* Page faults of this thread while it takes, fills and frees a piece again and again, as a runtime
+ * does with what lies between two layers of a network. */
+static long faults_of_rounds(size_t size)
+{
+    struct rusage before, after;
+    for (int i = 0; i < 22; i++) {
+        if (i == 2) /* the first two may find different places */
+            getrusage(RUSAGE_THREAD, &before);
+        free(memset(malloc(size), 1, size));
+    }
+    getrusage(RUSAGE_THREAD, &after);
+    return after.ru_minflt - before.ru_minflt;
+}
+
+static void take_layers(void *arg)
+{
+    struct layers *layers = arg;
+    size_t before = resident();
+    layers->large = faults_of_rounds(LAYER);
+    layers->small = faults_of_rounds(LAYER / 20);
+    size_t during = resident();
+    heap_empty_own();
+    heap_give_back();
+    heap_shorten_own();
+    size_t after = resident();
+    layers->kept = during > before ? during - before : 0;
+    layers->left = after > before ? after - before : 0;
+}
+
+static void assert_kept_for_the_next(const struct layers *layers)
+{
+    assert_in_range(layers->large, 0, 20);
+    assert_in_range(layers->small, 0, 20);
+    assert_in_range(layers->kept, LAYER / 2, 2 * LAYER);
+    assert_in_range(layers->left, 0, (size_t)256 << 10);
+}
+
+static void large_pieces_are_kept_for_the_next(void **state)
+{
+    (void)state;
+    struct layers layers;
+    heap_keep_large();
+    for (int i = 0; i < 2; i++) { /* the first heap may be this thread's, or the other's */
+        struct thread *t;
+        unit_succeeds(thread_start("layers", take_layers, &layers, &t));
+        thread_join(t);
+        assert_kept_for_the_next(&layers);
+    }
+    take_layers(&layers);
+    assert_kept_for_the_next(&layers);
+}
+
 #endif
 
 static void idle_bytes_are_known(void **state)
@@ -197,5 +256,6 @@ static void idle_bytes_are_known(void **state)
 UNIT_MAIN(UNIT(idle_bytes_are_known))
 #else
 UNIT_MAIN(UNIT(threads_share_a_heap_that_need_not_grow), UNIT(what_a_crowd_leaves_is_given_back),
-          UNIT(an_arena_that_another_thread_emptied_is_shortened), UNIT(idle_bytes_are_known))
+          UNIT(an_arena_that_another_thread_emptied_is_shortened),
+          UNIT(large_pieces_are_kept_for_the_next), UNIT(idle_bytes_are_known))
 #endif

@@ -47,6 +47,67 @@ class Convolutions(nn.Module):
         return self.layers(image)
 
 
+class Perceptron(nn.Module):
+    """The networks of bench_bare.py: this one, Encoder and Residual."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)
+
+
+class Attends(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.takes, self.gives = nn.Linear(768, 2304), nn.Linear(768, 768)
+        self.wide = nn.Sequential(nn.Linear(768, 3072), nn.GELU(), nn.Linear(3072, 768))
+        self.first, self.second = nn.LayerNorm(768), nn.LayerNorm(768)
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = self.takes(x).reshape(64, 3, 12, 64).permute(1, 2, 0, 3)
+        weights = torch.softmax(parts[0] @ parts[1].transpose(1, 2) / 8, -1)
+        x = self.first(x + self.gives((weights @ parts[2]).transpose(0, 1).reshape(64, 768)))
+        return self.second(x + self.wide(x))
+
+
+class Encoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(*(Attends() for _ in range(12)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)
+
+
+class Bottleneck(nn.Module):
+    def __init__(self, channels: int, inner: int, stride: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(channels, inner, 1), nn.ReLU(), nn.Conv2d(inner, inner, 3, stride, 1), nn.ReLU(), nn.Conv2d(inner, 4 * inner, 1)
+        )
+        self.beside = nn.Conv2d(channels, 4 * inner, 1, stride) if channels != 4 * inner else nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.layers(x) + self.beside(x))
+
+
+class Residual(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        layers: List[nn.Module] = [nn.Conv2d(3, 64, 7, 2, 3), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+        channels = 64
+        for inner, blocks in ((64, 3), (128, 4), (256, 6), (512, 3)):
+            for block in range(blocks):
+                layers.append(Bottleneck(channels, inner, 2 if block == 0 and inner > 64 else 1))
+                channels = 4 * inner
+        self.layers = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)
+
+
 class AddSub(nn.Module):
     def forward(self, a: Tensor, b: Tensor) -> Tuple[Tensor, Tensor]:
         return a + b, a - b
@@ -323,6 +384,7 @@ MODELS = {
         Flip, Same, Dense, Convolutions, AddSub, Keyed, Listed, Mixed, Shout, Lengths, LoseOne, NonZero, InPlace, Told, Running, Keeper, Counter, Sum,
         Number, Half, Refuses, Heavy, Big, Grad, Negated, Nothing, Complex, Scaled, Endless, EndlessKeys, Doubled, Twice,
         ChangeListed, ChangeKeyed, ChangeEach, ChangeOther, ChangeDropped, ChangeByNorm, KeepListed, KeepBySet, Indexed,
+        Perceptron, Encoder, Residual,
     )
 }
 

@@ -6,7 +6,6 @@ second, the slowest hundredth of answers, and CPU time, for 4 and 16 clients ove
 The servers are asked by turns, so that what else the machine does meets both; the medians of the turns' ratios count. Servers and clients
 have all processors: where a network computes for milliseconds, what a client takes is little."""
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -18,17 +17,15 @@ from statistics import median
 import numpy as np
 import pytest
 from harness import paths, procfs
-from harness.loads import H2load, Wrk
+from harness.loads import H2load, Wrk, as_grpc, as_http
 from harness.repository import Repository
 from harness.servers import Server, serving
 from test_others import EXPLICIT, FILES, OTHERS, ask, same
-from tritonclient.grpc import service_pb2 as pb
 
 pytestmark = pytest.mark.reference
 NETWORKS = ["file_type", "objects", "text_places", "text", "text_turned"]
 TURNS = int(os.environ.get("NEREID_BENCH_TURNS", "7"))
 SECONDS = float(os.environ.get("NEREID_BENCH_SECONDS", "3"))  # of a turn
-DATATYPES = {"float32": "FP32", "int32": "INT32"}
 
 
 @dataclass(frozen=True)
@@ -36,21 +33,6 @@ class Turn:
     rate: float  # answers a second
     p99: float  # ms
     cpu: float  # ms of the server for an answer
-
-
-def http(inputs: dict[str, np.ndarray], scratch: Path) -> Wrk:
-    """With tensors as bytes."""
-    tensors = [{"name": n, "datatype": DATATYPES[str(a.dtype)], "shape": a.shape, "parameters": {"binary_data_size": a.nbytes}} for n, a in inputs.items()]
-    head = json.dumps({"inputs": tensors, "parameters": {"binary_data_output": True}}).encode()
-    return Wrk(scratch, head + b"".join(a.tobytes() for a in inputs.values()), {"Inference-Header-Content-Length": str(len(head))})
-
-
-def grpc(name: str, inputs: dict[str, np.ndarray], scratch: Path) -> H2load:
-    message = pb.ModelInferRequest(model_name=name)
-    for each, array in inputs.items():
-        message.inputs.add(name=each, datatype=DATATYPES[str(array.dtype)], shape=array.shape)
-        message.raw_input_contents.append(array.tobytes())
-    return H2load(scratch, message.SerializeToString())
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +54,7 @@ def test_beside_the_reference(
     inputs = OTHERS[name].inputs(np.random.default_rng(1))
     answers = [ask(server, protocol, name, inputs) for server in servers.values()]
     same(answers[0], answers[1], OTHERS[name].tolerance)
-    wrk, h2load = http(inputs, tmp_path), grpc(name, inputs, tmp_path)
+    wrk, h2load = Wrk(tmp_path, *as_http(inputs)), H2load(tmp_path, as_grpc(name, inputs))
 
     def turn(server: Server, rate: float) -> Turn:
         before = procfs.cpu_ns(server.pid)

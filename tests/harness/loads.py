@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from tritonclient.grpc import service_pb2 as pb
 
-from . import paths
+from . import arrays, paths
 from .servers import Server
 
 LUA = paths.ROOT / "tests" / "90_bench" / "load.lua"
@@ -29,6 +30,25 @@ class Load:
 
 def _run(argv: list[str], env: dict[str, str] | None = None) -> str:
     return subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout
+
+
+def as_http(inputs: dict[str, np.ndarray]) -> tuple[bytes, dict[str, str]]:
+    """A request with tensors as bytes, and its headers."""
+    tensors = [{"name": n, "datatype": _datatype(a), "shape": a.shape, "parameters": {"binary_data_size": a.nbytes}} for n, a in inputs.items()]
+    head = json.dumps({"inputs": tensors, "parameters": {"binary_data_output": True}}).encode()
+    return head + b"".join(a.tobytes() for a in inputs.values()), {"Inference-Header-Content-Length": str(len(head))}
+
+
+def as_grpc(model: str, inputs: dict[str, np.ndarray]) -> bytes:
+    message = pb.ModelInferRequest(model_name=model)
+    for name, array in inputs.items():
+        message.inputs.add(name=name, datatype=_datatype(array), shape=array.shape)
+        message.raw_input_contents.append(array.tobytes())
+    return message.SerializeToString()
+
+
+def _datatype(array: np.ndarray) -> str:
+    return next(name for name, kind in arrays.NUMPY.items() if kind == array.dtype.type)
 
 
 class Wrk:
@@ -53,18 +73,37 @@ class H2load:
     """One message, sent again and again over gRPC; method: of the inference service."""
 
     def __init__(self, scratch: Path, message: bytes, method: str = "ModelInfer"):
-        self.message, self.log, self.method = scratch / "message", scratch / "log", method
-        self.message.write_bytes(b"\0" + len(message).to_bytes(4, "big") + message)
+        self._send(scratch, b"\0" + len(message).to_bytes(4, "big") + message)
+        self.path = f"/inference.GRPCInferenceService/{method}"
+        self.flags = ["-H", "content-type: application/grpc", "-H", "te: trailers"]
+
+    def _send(self, scratch: Path, body: bytes) -> None:
+        self.body, self.log = scratch / "message", scratch / "log"
+        self.body.write_bytes(body)
+
+    def address(self, server: Server) -> str:
+        return server.grpc
 
     def run(self, server: Server, connections: int, streams: int, seconds: float, rate: float) -> Load:
         """As many requests as are answered in that time at that rate, and as many as there are at the same time at least."""
         self.log.unlink(missing_ok=True)
         count = max(connections * streams, round(rate * seconds))
-        argv = ["h2load", "-t1", f"-c{connections}", f"-m{streams}", f"-n{count}", f"--log-file={self.log}", "-d", str(self.message)]
-        argv += ["-H", "content-type: application/grpc", "-H", "te: trailers", f"http://{server.grpc}/inference.GRPCInferenceService/{self.method}"]
-        output = _run(argv)
+        argv = ["h2load", "-t1", f"-c{connections}", f"-m{streams}", f"-n{count}", f"--log-file={self.log}", "-d", str(self.body)]
+        output = _run([*argv, *self.flags, f"http://{self.address(server)}{self.path}"])
         took = re.search(r"finished in ([\d.]+)(us|ms|s),", output)
         good = re.search(r"status codes: (\d+) 2xx, 0 3xx, 0 4xx, 0 5xx", output)
         assert took and good, output
         times = [int(line.split("\t")[2]) / 1000 for line in self.log.read_text().splitlines()]
         return Load(int(good[1]), float(took[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1.0}[took[2]], float(np.percentile(times, 99)))
+
+
+class H1load(H2load):
+    """One request, sent over HTTP/1.1 so many times: where few are answered in a turn, how many of them its end cuts off would count."""
+
+    def __init__(self, scratch: Path, model: str, body: bytes, headers: dict[str, str]):
+        self._send(scratch, body)
+        self.path = f"/v2/models/{model}/infer"
+        self.flags = ["--h1", *(word for name, value in headers.items() for word in ("-H", f"{name}: {value}"))]
+
+    def address(self, server: Server) -> str:
+        return server.http

@@ -6,6 +6,7 @@
 #include "infer/stats.h"
 #include "model/config.h"
 #include "os/dl_pages.h"
+#include "os/heap.h"
 #include "os/packet.h"
 #include "os/thread.h"
 #include "plugin/host_policy.h"
@@ -114,6 +115,7 @@ static struct err *begin_instance(struct isolate_child_lane *lane, struct isolat
     lane->instance->reports_to = child;
     isolate_child_lane_put_usage(child, &lane->instance->usage);
     dl_pages_forget();
+    heap_keep_large();
     return NULL;
 }
 
