@@ -19,6 +19,11 @@ def cpu_of_ended_ns(pid: int) -> int:
     return (int(fields[13]) + int(fields[14])) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
+def faults(pid: int) -> int:
+    """How often the process met a page that it did not have yet, without reading a file for it."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[7])
+
+
 def waits(pid: int) -> dict[str, float]:
     """For how many seconds each thread that the process has now was ready and had no processor."""
     found = {}
