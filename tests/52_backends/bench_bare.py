@@ -137,11 +137,11 @@ def test_beside_the_bare_runtime(runtime: str, network: str, tmp_path: Path, cap
             found = float(ask(server, "grpc", network, {"x": x})[output].sum(dtype=np.float64))
             assert abs(found - loop.sum) < 1e-3 * max(1, abs(loop.sum)), (found, loop.sum)
         asked = {(kind, protocol): (servers[kind], load) for kind in servers for protocol, load in loads.items()}
+        rates = {which: asks(*asked[which], min(1000, loop.turn(0.5).rate)).rate for which in asked}
         turns: dict[tuple[str, str], list[Turn]] = {each: [] for each in [("bare", ""), *asked]}
         for i in range(TURNS):
             for which in sorted(turns, reverse=bool(i % 2)):
-                rate = (turns["bare", ""] or [loop.turn(0.5)])[-1].rate
-                turns[which].append(asks(*asked[which], rate) if which in asked else loop.turn(SECONDS))
+                turns[which].append(asks(*asked[which], rates[which]) if which in asked else loop.turn(SECONDS))
 
     def told(which: tuple[str, str], what: str) -> str:
         values, floor = ([getattr(each, what) for each in turns[key]] for key in (which, ("bare", "")))
