@@ -13,20 +13,20 @@
 #define HEAPS     2
 #define PAD_BYTES (128 << 10) /* the default of the C library */
 
-/* Free bytes that stay at the end of an arena: during a start, and behind it. */
-#define FIRST_KEPT_BYTES (1 << 20)
-#define KEPT_BYTES       (2 * MAPPED_BYTES)
-
-/* Larger pieces are mapped for their own, and each of their pages costs a fault each time. The C
+/* Larger pieces are mapped on their own, and each of their pages costs a fault each time. The C
  * library begins with 128 KiB and goes up to this as pieces are freed, but no more once a value of
  * its is set: a runtime that allocates what lies between the layers of a network anew for each run
  * then took nearly twice its CPU time. */
 #define MAPPED_BYTES (32 << 20)
 
+/* Free bytes that stay at the end of an arena: during a start, and behind it. */
+#define FIRST_KEPT_BYTES (1 << 20)
+#define KEPT_BYTES       (2 * MAPPED_BYTES)
+
 /* A part of the 64 MiB that an arena other than the first can have. */
 #define GROWN_BYTES ((size_t)32 << 20)
 
-/* Smaller than pieces that the C library ever maps for their own. */
+/* Smaller than pieces that the C library ever maps on their own. */
 #define PIECE_BYTES ((size_t)120 << 10)
 
 /* Frees pieces that are linked: each begins with a pointer to the next. */

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import pytest
-from harness import paths, procfs
-from harness.loads import H1load, H2load, as_grpc, as_http
+from harness import paths
+from harness.loads import Counted, H1load, H2load, Turn, as_grpc, as_http, compared, turn
 from harness.repository import Repository
 from harness.servers import Server, serving
 
@@ -75,12 +74,6 @@ def dims(runtime: str, network: str) -> list[int]:
     return wanted if runtime != "tensorflow" or len(wanted) < 4 else [wanted[0], *wanted[2:], wanted[1]]
 
 
-@dataclass(frozen=True)
-class Turn:
-    rate: float  # inferences a second
-    cpu: float  # ms of the process for one
-
-
 class Bare:
     """The runtime in a loop."""
 
@@ -112,10 +105,8 @@ def bare(scratch: Path, runtime: str, network: str, file: Path) -> Iterator[Bare
     made.end()
 
 
-def asks(server: Server, load: H2load, rate: float) -> Turn:
-    before = procfs.cpu_ns(server.pid)
-    done = load.run(server, CLIENTS, 1, SECONDS, rate)
-    return Turn(done.rate, (procfs.cpu_ns(server.pid) - before) / 1e6 / done.answered)
+def asks(server: Server, load: Counted, rate: float) -> Turn:
+    return turn(server, lambda: load.run(server, CLIENTS, 1, SECONDS, rate))
 
 
 @pytest.mark.parametrize("network", list(random_networks.DIMS))
@@ -143,11 +134,9 @@ def test_beside_the_bare_runtime(runtime: str, network: str, tmp_path: Path, cap
             for which in sorted(turns, reverse=bool(i % 2)):
                 turns[which].append(asks(*asked[which], rates[which]) if which in asked else loop.turn(SECONDS))
 
-    def told(which: tuple[str, str], what: str) -> str:
-        values, floor = ([getattr(each, what) for each in turns[key]] for key in (which, ("bare", "")))
-        ratios = [a / b for a, b in zip(values, floor, strict=True)]
-        return f"{what} {median(values):9.3f}: {median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
+    def told(which: tuple[str, str]) -> str:
+        return "   ".join(compared(what, unit, turns[which], turns["bare", ""]) for what, unit in (("rate", "/s"), ("cpu", "ms")))
 
     with capsys.disabled():
         for which in turns:
-            print(f"\n{runtime:11} {network:10} {' '.join(which):14} " + "   ".join(told(which, what) for what in ("rate", "cpu")), end="")
+            print(f"\n{runtime:11} {network:10} {' '.join(which):14} {told(which)}", end="")

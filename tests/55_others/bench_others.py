@@ -10,14 +10,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import pytest
-from harness import paths, procfs
-from harness.loads import H2load, Wrk, as_grpc, as_http
+from harness import paths
+from harness.loads import H2load, Turn, Wrk, as_grpc, as_http, compared, turn
 from harness.repository import Repository
 from harness.servers import Server, serving
 from test_others import EXPLICIT, FILES, OTHERS, ask, same
@@ -26,13 +24,6 @@ pytestmark = pytest.mark.reference
 NETWORKS = ["file_type", "objects", "text_places", "text", "text_turned"]
 TURNS = int(os.environ.get("NEREID_BENCH_TURNS", "7"))
 SECONDS = float(os.environ.get("NEREID_BENCH_SECONDS", "3"))  # of a turn
-
-
-@dataclass(frozen=True)
-class Turn:
-    rate: float  # answers a second
-    p99: float  # ms
-    cpu: float  # ms of the server for an answer
 
 
 @pytest.fixture(scope="module")
@@ -56,21 +47,15 @@ def test_beside_the_reference(
     same(answers[0], answers[1], OTHERS[name].tolerance)
     wrk, h2load = Wrk(tmp_path, *as_http(inputs)), H2load(tmp_path, as_grpc(name, inputs))
 
-    def turn(server: Server, rate: float) -> Turn:
-        before = procfs.cpu_ns(server.pid)
-        load = wrk.run(server, name, clients, SECONDS) if protocol == "http" else h2load.run(server, clients, 1, SECONDS, rate)
-        return Turn(load.rate, load.p99, (procfs.cpu_ns(server.pid) - before) / 1e6 / load.answered)
+    def asks(server: Server, rate: float) -> Turn:
+        return turn(server, lambda: wrk.run(server, name, clients, SECONDS) if protocol == "http" else h2load.run(server, clients, 1, SECONDS, rate))
 
-    rates = {kind: turn(server, clients).rate for kind, server in servers.items()}
+    rates = {kind: asks(server, clients).rate for kind, server in servers.items()}
     turns: dict[str, list[Turn]] = {kind: [] for kind in servers}
     for i in range(TURNS):
         for kind in sorted(servers, reverse=bool(i % 2)):
-            turns[kind].append(turn(servers[kind], rates[kind]))
+            turns[kind].append(asks(servers[kind], rates[kind]))
 
-    def told(what: str, unit: str) -> str:
-        mine, theirs = ([getattr(each, what) for each in turns[kind]] for kind in ("nereid", "reference"))
-        ratios = [a / b for a, b in zip(mine, theirs, strict=True)]
-        return f"{what} {median(mine):7.1f} {unit}, {median(theirs):7.1f}: {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-
+    told = [compared(what, unit, turns["nereid"], turns["reference"]) for what, unit in (("rate", "/s"), ("p99", "ms"), ("cpu", "ms"))]
     with capsys.disabled():
-        print(f"\n{name:11} {protocol} {clients:2}   " + "   ".join((told("rate", "/s"), told("p99", "ms"), told("cpu", "ms"))), end="")
+        print(f"\n{name:11} {protocol} {clients:2}   " + "   ".join(told), end="")

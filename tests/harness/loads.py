@@ -3,13 +3,15 @@
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 from tritonclient.grpc import service_pb2 as pb
 
-from . import arrays, paths
+from . import arrays, paths, procfs
 from .servers import Server
 
 LUA = paths.ROOT / "tests" / "90_bench" / "load.lua"
@@ -69,27 +71,19 @@ class Wrk:
         return Load(said["requests"], said["seconds"], said["p99_us"] / 1000)
 
 
-class H2load:
-    """One message, sent again and again over gRPC; method: of the inference service."""
+class Counted:
+    """One request, sent by h2load so many times to a path; none is cut off by the end, which would count where few are answered in a turn."""
 
-    def __init__(self, scratch: Path, message: bytes, method: str = "ModelInfer"):
-        self._send(scratch, b"\0" + len(message).to_bytes(4, "big") + message)
-        self.path = f"/inference.GRPCInferenceService/{method}"
-        self.flags = ["-H", "content-type: application/grpc", "-H", "te: trailers"]
-
-    def _send(self, scratch: Path, body: bytes) -> None:
-        self.body, self.log = scratch / "message", scratch / "log"
+    def __init__(self, scratch: Path, door: str, path: str, body: bytes, flags: list[str]):
+        self.body, self.log, self.door, self.path, self.flags = scratch / "message", scratch / "log", door, path, flags
         self.body.write_bytes(body)
-
-    def address(self, server: Server) -> str:
-        return server.grpc
 
     def run(self, server: Server, connections: int, streams: int, seconds: float, rate: float) -> Load:
         """As many requests as are answered in that time at that rate, and as many as there are at the same time at least."""
         self.log.unlink(missing_ok=True)
         count = max(connections * streams, round(rate * seconds))
         argv = ["h2load", "-t1", f"-c{connections}", f"-m{streams}", f"-n{count}", f"--log-file={self.log}", "-d", str(self.body)]
-        output = _run([*argv, *self.flags, f"http://{self.address(server)}{self.path}"])
+        output = _run([*argv, *self.flags, f"http://{getattr(server, self.door)}{self.path}"])
         took = re.search(r"finished in ([\d.]+)(us|ms|s),", output)
         good = re.search(r"status codes: (\d+) 2xx, 0 3xx, 0 4xx, 0 5xx", output)
         assert took and good, output
@@ -97,13 +91,39 @@ class H2load:
         return Load(int(good[1]), float(took[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1.0}[took[2]], float(np.percentile(times, 99)))
 
 
-class H1load(H2load):
-    """One request, sent over HTTP/1.1 so many times: where few are answered in a turn, how many of them its end cuts off would count."""
+class H2load(Counted):
+    """A message over gRPC; method: of the inference service."""
+
+    def __init__(self, scratch: Path, message: bytes, method: str = "ModelInfer"):
+        flags = ["-H", "content-type: application/grpc", "-H", "te: trailers"]
+        super().__init__(scratch, "grpc", f"/inference.GRPCInferenceService/{method}", b"\0" + len(message).to_bytes(4, "big") + message, flags)
+
+
+class H1load(Counted):
+    """A request over HTTP/1.1."""
 
     def __init__(self, scratch: Path, model: str, body: bytes, headers: dict[str, str]):
-        self._send(scratch, body)
-        self.path = f"/v2/models/{model}/infer"
-        self.flags = ["--h1", *(word for name, value in headers.items() for word in ("-H", f"{name}: {value}"))]
+        flags = ["--h1", *(word for name, value in headers.items() for word in ("-H", f"{name}: {value}"))]
+        super().__init__(scratch, "http", f"/v2/models/{model}/infer", body, flags)
 
-    def address(self, server: Server) -> str:
-        return server.http
+
+@dataclass(frozen=True)
+class Turn:
+    """One of several subjects that are measured by turns."""
+
+    rate: float  # answers a second
+    cpu: float  # ms of the process for an answer
+    p99: float = 0  # ms
+
+
+def turn(server: Server, run: Callable[[], Load]) -> Turn:
+    before = procfs.cpu_ns(server.pid)
+    load = run()
+    return Turn(load.rate, (procfs.cpu_ns(server.pid) - before) / 1e6 / load.answered, load.p99)
+
+
+def compared(what: str, unit: str, mine: list[Turn], theirs: list[Turn]) -> str:
+    """The medians of both, and that of the turns' ratios with the least and the greatest."""
+    values, others = ([getattr(each, what) for each in turns] for turns in (mine, theirs))
+    ratios = [a / b for a, b in zip(values, others, strict=True)]
+    return f"{what} {median(values):9.3f} {unit}, {median(others):9.3f}: {median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
