@@ -140,6 +140,9 @@ static struct err *batching_make(struct serve_version *v, struct scheduler **ret
     b->base = (struct scheduler){.ops = batching_ops,
                                  .version = v,
                                  .room = batcher_slots(queue),
+                                 /* The functions of a backend's own strategy might wait for what
+                                  * its Execute holds. */
+                                 .takes_ahead = !strategy,
                                  /* On a loop, a batch that waits for more requests would block
                                   * the loop. */
                                  .may_inline = !dynamic || !dynamic->max_queue_delay_microseconds,

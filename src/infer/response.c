@@ -515,6 +515,8 @@ static void response_batch_keep(struct response_batch *b, struct response *r)
     if (--b->expected && now < b->kept_until)
         return;
     b->kept_until = now + RESPONSE_KEPT_NS;
+    if (!b->expected && b->before_last)
+        b->before_last(b->owner, now);
     response_batch_let_go(b);
 }
 
@@ -540,6 +542,7 @@ void response_batch_expect(struct response_batch *b, size_t count, bool apart)
     b->expected = count;
     b->kept_until = apart ? 0 : TIME_NEVER;
     b->apart = false;
+    b->before_last = NULL;
 }
 
 void response_batch_end(struct response_batch *b)

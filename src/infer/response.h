@@ -153,7 +153,11 @@ struct response_batch {
     time_ns kept_until; /* what comes from then on goes out at once, with what is kept; TIME_NEVER
                          * before the first one */
     bool apart;         /* something came later than that */
-    time_ns now;        /* set before the end, a moment ago; 0 = not known */
+    /* set after expect: called on this thread before the last one of those goes out; NULL = nothing
+     * is to be done then. `now` is the time. */
+    void (*before_last)(void *owner, time_ns now);
+    void *owner; /* of before_last */
+    time_ns now; /* set before the end, a moment ago; 0 = not known */
 };
 
 void response_batch_begin(struct response_batch *b);

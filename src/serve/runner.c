@@ -32,6 +32,8 @@ struct runner *runner_new(struct serve_version *v, struct plugin_instance *insta
     r->retire_after = RUNNER_RETIRE_NS;
     r->room = v->scheduler->room;
     r->batch = mem_alloc(r->room * sizeof(*r->batch));
+    if (v->scheduler->takes_ahead)
+        r->ahead = mem_alloc(r->room * sizeof(*r->ahead));
     r->begun = begun_new(r);
     mutex_cond_init(&r->wake);
     return r;
@@ -93,6 +95,7 @@ void runner_free(struct runner *r)
     instance_free(r->instance);
     mutex_cond_fini(&r->wake);
     mem_free(r->batch);
+    mem_free(r->ahead);
     mem_free(r);
 }
 
@@ -178,12 +181,98 @@ static bool has_much_input(const struct runner *r, size_t count)
     return bytes > RUNNER_INLINE_BYTES;
 }
 
+/* What a turn has taken before the answers of the batch that it executes go out. */
+struct runner_ahead {
+    struct runner *runner;
+    size_t count;     /* requests in runner->ahead */
+    time_ns begun;    /* when the execution began */
+    bool is_long;     /* all its answers have come, for loops, RUNNER_AHEAD_NS later or more, */
+    time_ns answered; /* at this time, */
+    struct thread_usage usage; /* when the thread had used this */
+};
+
+static void runner_swap_batches(struct runner *r)
+{
+    struct request **batch = r->batch;
+    r->batch = r->ahead;
+    r->ahead = batch;
+}
+
+/* The last answer of a batch is there, and the backend is about to return. Who gets it asks again
+ * at once, and would join the next batch or not as chance has it: batches would be of very
+ * different sizes, and the unlucky ones would wait for two large ones. Where a run is short that
+ * costs them little, and a batch that more can join costs less. */
+static void runner_take_ahead(void *owner, time_ns now)
+{
+    struct runner_ahead *a = owner;
+    struct runner *r = a->runner;
+    struct scheduler *s = r->version->scheduler;
+    time_ns wake;
+    a->is_long = now - a->begun >= RUNNER_AHEAD_NS;
+    a->answered = now;
+    if (a->is_long)
+        thread_usage(&a->usage);
+    if (!r->goes_ahead)
+        return;
+    mutex_lock(&r->version->lock);
+    runner_swap_batches(r);
+    a->count = r->leaving ? 0 : s->ops.take(s, r, now, &wake);
+    runner_swap_batches(r);
+    mutex_unlock(&r->version->lock);
+}
+
+/* True if the backend returned soon after its last answer. A loop that is woken for the answers may
+ * take the processor from it meanwhile: who used little and did not block, would have. */
+static bool runner_returned_soon(const struct runner_ahead *a, time_ns ended)
+{
+    struct thread_usage now;
+    if (ended - a->answered < RUNNER_AHEAD_NS)
+        return true;
+    thread_usage(&now);
+    return now.blocks == a->usage.blocks && now.cpu_ns - a->usage.cpu_ns < RUNNER_AHEAD_NS;
+}
+
+/* The batch that was taken ahead is the next one. Returns its requests. */
+static size_t runner_go_ahead(struct runner_ahead *a, time_ns now)
+{
+    struct runner *r = a->runner;
+    size_t count = a->count;
+    a->count = 0;
+    runner_swap_batches(r);
+    if (r->version->scheduler->ops.has_dropped(r->version->scheduler))
+        runner_answer_dropped(r->version, now);
+    return count;
+}
+
+/* The next batch of the same turn: the one taken ahead, or one of a quick model. */
+static size_t runner_go_on(struct runner_ahead *a, time_ns begun, time_ns now, time_ns *ret_wake)
+{
+    struct runner *r = a->runner;
+    if (a->count)
+        return runner_go_ahead(a, now);
+    return answers_may_wait(r) && now - begun < TURN_NS ? runner_take(r, now, ret_wake) : 0;
+}
+
+static void runner_expect_answers(struct response_batch *answers, size_t count,
+                                  struct runner_ahead *a, time_ns now)
+{
+    const struct runner *r = a->runner;
+    response_batch_expect(answers, count, r->answers_apart);
+    a->begun = now;
+    a->is_long = false;
+    answers->owner = a;
+    if (r->version->scheduler->takes_ahead)
+        answers->before_last = runner_take_ahead;
+}
+
 /* Runs a batch, or several for at most TURN_NS, and delivers their answers together, as one
  * message per loop instead of one per answer. Answers do not wait for a batch with much input, nor
- * for others that the backend computes one by one. A decoupled model sends each answer at once. */
+ * for others that the backend computes one by one. A decoupled model sends each answer at once.
+ * Batches that are taken ahead belong to the same turn. */
 bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
 {
     struct serve_version *v = s->version;
+    struct runner_ahead ahead = {.runner = r};
     bool together = !v->config->decoupled;
     struct submit_turn turn;
     time_ns begun = clock_now_ns();
@@ -197,20 +286,20 @@ bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
         runner_wake(v, now);
         bool expects = together && !answers_may_wait(r);
         mutex_unlock(&v->lock);
-        if (now != begun && has_much_input(r, count)) {
+        if (now != begun && (expects || has_much_input(r, count))) {
             submit_turn_end(&turn);
             submit_turn_begin(&turn);
         }
         if (expects)
-            response_batch_expect(&turn.answers, count, r->answers_apart);
+            runner_expect_answers(&turn.answers, count, &ahead, now);
         runner_execute(r, count);
         r->answers_apart = expects && turn.answers.apart;
         time_ns ended = clock_now_ns();
+        r->goes_ahead = expects && ahead.is_long && runner_returned_soon(&ahead, ended);
         r->quick_runs = ended - now < RUNNER_INLINE_NS ? r->quick_runs + 1 : 0;
         now = ended;
         mutex_lock(&v->lock);
-    } while (together && answers_may_wait(r) && now - begun < TURN_NS &&
-             (count = runner_take(r, now, ret_wake)));
+    } while (together && (count = runner_go_on(&ahead, begun, now, ret_wake)));
     mutex_unlock(&v->lock);
     if (together) {
         turn.answers.now = now;

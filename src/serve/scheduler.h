@@ -143,6 +143,7 @@ struct scheduler {
     struct serve_version *version;
     /* the most requests of one take; 0 = take itself fits r->batch to the batch */
     size_t room;
+    bool takes_ahead; /* the thread in Execute may call `take` for its runner */
     bool may_inline;  /* a pushed request may run at once on the thread that pushed it */
     bool follows;     /* its answers depend on which other versions serve */
     const char *late; /* the error text for a request that waited too long */

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -198,6 +199,18 @@ def test_a_library_with_none_of_them(kind: str, board: Board, backend: Path, jou
     with serving(kind, board, backend, held=8) as server:
         assert load(server, "m").status == 200
         assert batches(server, [9] * 8) == [[9] * 8]
+
+
+def test_it_is_not_asked_within_an_execution(board: Board, backend: Path, journal: Journal, library: Path) -> None:
+    """It may wait for what its backend's Execute holds. Behind an execution that takes long the next batch is taken early otherwise."""
+    put(library, model(board, journal, gate=str(board.gate)) / "1")
+    with serving("nereid", board, backend, held=len(NUMBERS)) as server, ThreadPoolExecutor() as pool:
+        assert load(server, "m").status == 200
+        asked = pool.submit(batches, server, NUMBERS)
+        server.process.wait_until(lambda: board.now() == 1, 60)
+        board.open_gate()
+        assert asked.result(60) == BATCHES
+        assert "!" not in journal.text()
 
 
 def test_requests_stay_with_the_server(board: Board, backend: Path, journal: Journal, library: Path) -> None:

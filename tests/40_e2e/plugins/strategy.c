@@ -2,13 +2,16 @@
  * bring exceed 10 together, and writes down what it is asked. Parameters of the model, as
  * string_value:
  *   journal  a file: B and b for the beginning and the end of the batcher, [ and ] for those of
- *            a batch, y or n for a request
+ *            a batch, y or n for a request; ! before [ if the thread is in a backend's Execute, which
+ *            may hold what a strategy waits for
  *   fails    which of the five functions fails: batcher, end, begin, include, finish
  *   never    no request is let in
  *   meddles  it does with the requests what only their backend may, and writes down r for each call
  *            that is refused */
 #include "triton/core/tritonbackend.h"
 
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,6 +47,19 @@ static void tell(const struct batcher *b, const char *what)
 {
     if (write(b->journal, what, 1) != 1)
         abort();
+}
+
+/* Whether a backend that sends an answer called us. */
+static int is_in_execute(void)
+{
+    void *frames[64];
+    int count = backtrace(frames, 64);
+    Dl_info where;
+    for (int i = 0; i < count; i++)
+        if (dladdr(frames[i], &where) && where.dli_sname &&
+            strcmp(where.dli_sname, "TRITONBACKEND_ResponseSend") == 0)
+            return 1;
+    return 0;
 }
 
 static TRITONSERVER_Error *fail(const struct batcher *b, const char *entry)
@@ -100,6 +116,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelBatchInitialize(const TRITONBACKEND_Batch
     const struct batcher *b = (const struct batcher *)batcher;
     struct batch *batch = calloc(1, sizeof(*batch));
     batch->batcher = b;
+    if (is_in_execute())
+        tell(b, "!");
     tell(b, "[");
     *userp = batch;
     return fail(b, "begin");
