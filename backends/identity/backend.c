@@ -21,6 +21,9 @@ const uint32_t nereid_backend_inline_v1 = 1;
 /* An output is as long as the input that is copied to it, or is zeroed. */
 const uint32_t nereid_backend_fills_outputs_v1 = 1;
 
+/* What it waits for comes before its first answer. */
+const uint32_t nereid_backend_answers_last_v1 = 1;
+
 /* An instance with a configured delay blocks, and one on a GPU waits for it. */
 bool nereid_instance_inline_v1(TRITONBACKEND_ModelInstance *handle)
 {

@@ -8,6 +8,9 @@
 /* OpenVINO writes whole tensors, or whole tensors are copied. */
 const uint32_t nereid_backend_fills_outputs_v1 = 1;
 
+/* brun.c sends them. */
+const uint32_t nereid_backend_answers_last_v1 = 1;
+
 TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runtime)
 {
     struct vino *vino;

@@ -10,6 +10,9 @@
 /* Whole outputs are copied. */
 const uint32_t nereid_backend_fills_outputs_v1 = 1;
 
+/* brun.c sends them. */
+const uint32_t nereid_backend_answers_last_v1 = 1;
+
 static TRITONSERVER_Error *pytorch_backend_read_settings(TRITONBACKEND_Backend *backend)
 {
     yyjson_doc *doc;

@@ -185,6 +185,7 @@ static struct err *find_entries(struct plugin_backend *b)
     find_halves(b);
     b->inline_ok = promises(b, "nereid_backend_inline_v1");
     b->fills_outputs = promises(b, "nereid_backend_fills_outputs_v1");
+    b->answers_last = promises(b, "nereid_backend_answers_last_v1");
     if (!e->execute)
         return err_new(STATUS_NOT_FOUND,
                        "backend '%s': '%s' does not export TRITONBACKEND_ModelInstanceExecute",

@@ -60,6 +60,7 @@ struct plugin_backend {
     struct backend_entries entries;
     bool inline_ok;     /* exports nereid_backend_inline_v1 != 0 */
     bool fills_outputs; /* exports nereid_backend_fills_outputs_v1 != 0 */
+    bool answers_last;  /* exports nereid_backend_answers_last_v1 != 0 */
     TRITONBACKEND_ExecutionPolicy execution_policy;
     void *state; /* owned by the backend */
     struct attribute attributes;

@@ -9,7 +9,9 @@
 #include "infer/trace.h"
 #include "model/config.h"
 #include "os/loop.h"
+#include "plugin/backend.h"
 #include "plugin/instance.h"
+#include "plugin/model.h"
 #include "serve/begun.h"
 #include "serve/reject.h"
 #include "serve/scheduler.h"
@@ -32,7 +34,7 @@ struct runner *runner_new(struct serve_version *v, struct plugin_instance *insta
     r->retire_after = RUNNER_RETIRE_NS;
     r->room = v->scheduler->room;
     r->batch = mem_alloc(r->room * sizeof(*r->batch));
-    if (v->scheduler->takes_ahead)
+    if (v->scheduler->takes_ahead && instance->model->backend->answers_last)
         r->ahead = mem_alloc(r->room * sizeof(*r->ahead));
     r->begun = begun_new(r);
     mutex_cond_init(&r->wake);
@@ -181,14 +183,11 @@ static bool has_much_input(const struct runner *r, size_t count)
     return bytes > RUNNER_INLINE_BYTES;
 }
 
-/* What a turn has taken before the answers of the batch that it executes go out. */
+/* What a turn takes before the answers of the batch that it executes go out. */
 struct runner_ahead {
     struct runner *runner;
-    size_t count;     /* requests in runner->ahead */
-    time_ns begun;    /* when the execution began */
-    bool is_long;     /* all its answers have come, for loops, RUNNER_AHEAD_NS later or more, */
-    time_ns answered; /* at this time, */
-    struct thread_usage usage; /* when the thread had used this */
+    size_t count;  /* requests in runner->ahead */
+    time_ns begun; /* when the execution began */
 };
 
 static void runner_swap_batches(struct runner *r)
@@ -208,28 +207,13 @@ static void runner_take_ahead(void *owner, time_ns now)
     struct runner *r = a->runner;
     struct scheduler *s = r->version->scheduler;
     time_ns wake;
-    a->is_long = now - a->begun >= RUNNER_AHEAD_NS;
-    a->answered = now;
-    if (a->is_long)
-        thread_usage(&a->usage);
-    if (!r->goes_ahead)
+    if (now - a->begun < RUNNER_AHEAD_NS)
         return;
     mutex_lock(&r->version->lock);
     runner_swap_batches(r);
     a->count = r->leaving ? 0 : s->ops.take(s, r, now, &wake);
     runner_swap_batches(r);
     mutex_unlock(&r->version->lock);
-}
-
-/* True if the backend returned soon after its last answer. A loop that is woken for the answers may
- * take the processor from it meanwhile: who used little and did not block, would have. */
-static bool runner_returned_soon(const struct runner_ahead *a, time_ns ended)
-{
-    struct thread_usage now;
-    if (ended - a->answered < RUNNER_AHEAD_NS)
-        return true;
-    thread_usage(&now);
-    return now.blocks == a->usage.blocks && now.cpu_ns - a->usage.cpu_ns < RUNNER_AHEAD_NS;
 }
 
 /* The batch that was taken ahead is the next one. Returns its requests. */
@@ -259,9 +243,8 @@ static void runner_expect_answers(struct response_batch *answers, size_t count,
     const struct runner *r = a->runner;
     response_batch_expect(answers, count, r->answers_apart);
     a->begun = now;
-    a->is_long = false;
     answers->owner = a;
-    if (r->version->scheduler->takes_ahead)
+    if (r->ahead)
         answers->before_last = runner_take_ahead;
 }
 
@@ -295,7 +278,6 @@ bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
         runner_execute(r, count);
         r->answers_apart = expects && turn.answers.apart;
         time_ns ended = clock_now_ns();
-        r->goes_ahead = expects && ahead.is_long && runner_returned_soon(&ahead, ended);
         r->quick_runs = ended - now < RUNNER_INLINE_NS ? r->quick_runs + 1 : 0;
         now = ended;
         mutex_lock(&v->lock);

@@ -29,8 +29,8 @@ struct serve_version;
 /* a run that blocks counts as one that takes this long, or what it took if that is more: a third
  * of what so many runs may take */
 #define RUNNER_BLOCKED_NS (RUNNER_WATCH * RUNNER_INLINE_NS / 3 + 1)
-/* behind a run whose last answer came after this or later, and which needed less than this to
- * return, the next batch is taken before the answers go out */
+/* the next batch is taken before the answers of one go out that took this long or longer, if the
+ * backend promised to answer last */
 #define RUNNER_AHEAD_NS TIME_MS(1)
 /* after so many runs in a row, each shorter than RUNNER_INLINE_NS, answers may wait for another */
 #define RUNNER_QUICK_RUNS 64u
@@ -47,9 +47,9 @@ struct runner {
     struct serve_version *version;
     struct plugin_instance *instance; /* owned */
     struct request **batch;           /* `room` slots; used by the executing thread only */
-    struct request **ahead;           /* the same, for the batch after it; NULL = none is taken */
-    size_t room;                      /* the most requests of a batch; set from the scheduler */
-    struct thread *thread;            /* kept after the thread ended, until it is joined */
+    struct request **ahead; /* the same, for the batch after it; NULL = never taken ahead */
+    size_t room;            /* the most requests of a batch; set from the scheduler */
+    struct thread *thread;  /* kept after the thread ended, until it is joined */
     struct mutex_cond wake;
     enum runner_state state; /* guarded by version->lock, like all fields below */
     bool has_thread;
@@ -59,7 +59,6 @@ struct runner {
     /* runs in a row on the thread that were shorter than RUNNER_INLINE_NS; for that thread only */
     unsigned quick_runs;
     bool answers_apart; /* the backend sent those of the last run one by one; likewise */
-    bool goes_ahead;    /* the last run was as RUNNER_AHEAD_NS says; likewise */
     /* how long the thread waits without work; RUNNER_RETIRE_NS except in tests */
     time_ns retire_after;
     bool leaving;        /* takes no more work; no longer in the version's list */

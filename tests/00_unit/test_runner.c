@@ -257,12 +257,12 @@ static void a_late_batch_is_waited_for_asleep(void **state)
 
 /* -- What is taken before answers go out -- */
 
-#define MOST_RUNS 4096
+#define TRIES 1000u
 
 static struct loop *house;
+static struct thread *of_house;
 static time_ns takes;            /* what a run takes at least before its answer */
-static bool stays;               /* Execute returns only long after its answer has been delivered */
-static size_t waited[MOST_RUNS]; /* requests in the queue when an answer was delivered */
+static size_t waited[3 * TRIES]; /* requests in the queue when an answer was delivered */
 
 static void run_house(void *arg)
 {
@@ -276,39 +276,26 @@ static void look_what_waits(struct response *r, void *owner)
     test_gate_on_answer(r, owner);
 }
 
-static void spend(time_ns time)
+static struct request *from_house(void)
 {
-    for (time_ns end = clock_now_ns() + time; clock_now_ns() <= end;)
-        continue;
+    static const int32_t value = 7;
+    return test_gate_request(version, house, look_what_waits, &value);
 }
 
+/* Execute returns only once its answer has been delivered. */
 static TRITONSERVER_Error *answer_and_stay(TRITONBACKEND_ModelInstance *instance,
                                            TRITONBACKEND_Request **requests, uint32_t count)
 {
-    bool stay = stays;
-    spend(takes);
+    for (time_ns end = clock_now_ns() + takes; clock_now_ns() < end;)
+        continue;
     TRITONSERVER_Error *e = answer_all(instance, requests, count);
-    if (!stay)
-        return e;
     test_gate_wait(&test_gate_answered, test_gate_entered);
-    struct thread_usage before, now;
-    thread_usage(&before);
-    do
-        thread_usage(&now);
-    while (now.cpu_ns - before.cpu_ns < RUNNER_AHEAD_NS);
     return e;
 }
 
-static void ask_from_house(void)
+static void begin_at_house(struct plugin_backend *backend, bool answers_last)
 {
-    static const int32_t value = 7;
-    submit_now(test_gate_request(version, house, look_what_waits, &value));
-}
-
-static struct thread *of_house;
-
-static void begin_at_house(struct plugin_backend *backend)
-{
+    backend->answers_last = answers_last;
     begin(backend, one_instance);
     assert_null(loop_new(&house));
     assert_null(thread_start("house", run_house, NULL, &of_house));
@@ -322,47 +309,40 @@ static void end_at_house(void)
     loop_free(house);
 }
 
-/* Two requests, the second of which comes while the first one is executed, which stays. Returns how
- * many waited when the answer of the first one was delivered. */
-static size_t waiting_while_it_stays(void)
+/* Two requests, the second of which comes while the first one is executed. Returns how many waited
+ * when the answer of the first one was delivered. */
+static size_t waiting_at_the_first_answer(void)
 {
     unsigned before = test_gate_answered;
-    stays = true;
     test_gate_set(false);
-    ask_from_house();
+    submit_now(from_house());
     test_gate_wait(&test_gate_entered, before + 1);
-    ask_from_house();
+    submit_now(from_house());
     test_gate_set(true);
     test_gate_wait(&test_gate_answered, before + 2);
     return waited[before];
 }
 
-/* True if the next batch was taken before the answers of one went out, and the run before that one
- * took so long. */
-static bool is_taken_ahead_after(time_ns run)
-{
-    unsigned before = test_gate_answered;
-    takes = run;
-    stays = false;
-    test_gate_set(true);
-    ask_from_house();
-    test_gate_wait(&test_gate_answered, before + 1);
-    return waiting_while_it_stays() == 0;
-}
-
-/* Whoever gets an answer finds the next batch closed; unless the last run went on for long after
- * its answer: then another instance might be free before this one. */
+/* Whoever gets an answer finds the next batch closed. */
 static void the_next_batch_is_taken_before_answers_go_out(void **state)
 {
     (void)state;
     struct plugin_backend backend = test_version_backend(answer_and_stay);
-    bool ahead = false;
-    begin_at_house(&backend);
-    for (unsigned tries = 0; tries < MOST_RUNS / 5 && !ahead; tries++) {
-        ahead = is_taken_ahead_after(RUNNER_AHEAD_NS); /* unless it was held up at its end */
-        assert_int_equal(waiting_while_it_stays(), 1);
-    }
-    assert_true(ahead);
+    begin_at_house(&backend, true);
+    takes = RUNNER_AHEAD_NS;
+    assert_int_equal(waiting_at_the_first_answer(), 0);
+    end_at_house();
+}
+
+/* Another instance may be free long before an Execute returns that does something behind its
+ * answers, or waits for what it has asked the server. */
+static void the_next_batch_is_not_taken_without_a_promise(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(answer_and_stay);
+    begin_at_house(&backend, false);
+    takes = RUNNER_AHEAD_NS;
+    assert_int_equal(waiting_at_the_first_answer(), 1);
     end_at_house();
 }
 
@@ -371,21 +351,21 @@ static void the_next_batch_of_short_runs_stays_open(void **state)
 {
     (void)state;
     struct plugin_backend backend = test_version_backend(answer_and_stay);
-    bool ahead = true;
-    begin_at_house(&backend);
-    for (unsigned tries = 0; tries < MOST_RUNS / 3 && ahead; tries++)
-        ahead = is_taken_ahead_after(0); /* if it was held up before its answer */
-    assert_false(ahead);
+    size_t waiting = 0;
+    begin_at_house(&backend, true);
+    takes = 0;
+    for (unsigned tries = 0; tries < TRIES && !waiting; tries++)
+        waiting = waiting_at_the_first_answer(); /* 0 if it was held up before its answer */
+    assert_int_equal(waiting, 1);
     end_at_house();
 }
 
-/* The third run waits for three answers: of two runs, and of a request that nobody wants. */
+/* The second run waits for two answers: the first run's, and of a request that nobody wants. */
 static TRITONSERVER_Error *answer_after_others(TRITONBACKEND_ModelInstance *instance,
                                                TRITONBACKEND_Request **requests, uint32_t count)
 {
-    spend(RUNNER_AHEAD_NS);
-    if (test_gate_entered == 2)
-        test_gate_wait(&test_gate_answered, 3);
+    if (test_gate_entered == 1)
+        test_gate_wait(&test_gate_answered, 2);
     return answer_all(instance, requests, count);
 }
 
@@ -393,21 +373,18 @@ static TRITONSERVER_Error *answer_after_others(TRITONBACKEND_ModelInstance *inst
 static void what_is_given_up_meanwhile_is_answered(void **state)
 {
     (void)state;
-    static const int32_t value = 7;
     struct plugin_backend backend = test_version_backend(answer_after_others);
-    begin_at_house(&backend);
-    test_gate_set(true);
-    ask_from_house();
-    test_gate_wait(&test_gate_answered, 1);
-    test_gate_set(false);
-    ask_from_house();
-    test_gate_wait(&test_gate_entered, 2);
-    struct request *given_up = test_gate_request(version, house, look_what_waits, &value);
+    begin_at_house(&backend, true);
+    submit_now(from_house());
+    test_gate_wait(&test_gate_entered, 1);
+    struct request *given_up = from_house();
     submit_now(given_up);
     atomic_store(&given_up->cancelled, true);
-    ask_from_house();
+    submit_now(from_house());
+    for (time_ns end = clock_now_ns() + RUNNER_AHEAD_NS; clock_now_ns() < end;)
+        continue;
     test_gate_set(true);
-    test_gate_wait(&test_gate_answered, 4);
+    test_gate_wait(&test_gate_answered, 3);
     end_at_house();
 }
 
@@ -417,5 +394,6 @@ UNIT_MAIN(UNIT(answers_of_quick_models_come_together), UNIT(a_promise_is_needed_
           UNIT(queued_while_dropped_ones_are_answered), UNIT(cancelled_before_it_is_queued),
           UNIT(answers_do_not_wait_for_the_next_run),
           UNIT(the_next_batch_is_taken_before_answers_go_out),
+          UNIT(the_next_batch_is_not_taken_without_a_promise),
           UNIT(the_next_batch_of_short_runs_stays_open),
           UNIT(what_is_given_up_meanwhile_is_answered), UNIT(a_late_batch_is_waited_for_asleep))

@@ -52,6 +52,22 @@ TRITONBACKEND_ISPEC bool nereid_instance_inline_v1(TRITONBACKEND_ModelInstance *
  */
 extern TRITONBACKEND_ISPEC const uint32_t nereid_backend_fills_outputs_v1;
 
+/* nereid_backend_answers_last_v1 - have the next batch ready when Execute returns.
+ *
+ * A backend that defines this with a value other than 0 promises that
+ * TRITONBACKEND_ModelInstanceExecute
+ * - sends its responses on the thread that called it, and only those of the requests of that call,
+ * - behind the last of them waits for nothing, computes nothing, and returns: it reports, releases
+ *   and frees,
+ * - does not wait within for a request that it sends to the server itself.
+ * It does not apply to decoupled models.
+ *
+ * The server may then take the next batch for the instance before that last response goes out:
+ * whoever gets it cannot join that batch, and batches are of more even sizes. What it has taken no
+ * other instance can execute.
+ */
+extern TRITONBACKEND_ISPEC const uint32_t nereid_backend_answers_last_v1;
+
 /* Execution in two halves, for a backend whose work is done elsewhere, by another process for
  * example: a network thread begins it, waits for other things as well, and ends it. So a small
  * request needs no instance thread. A backend exports all four functions or none. The conditions

@@ -43,6 +43,7 @@ struct isolate_child_lane {
     struct isolate_frame frame;
     struct strbuf out; /* records for the next message */
     struct plugin_instance *instance;
+    bool keeps; /* it has executed, and has not given back yet what that left in the heap */
     struct request **batch;
     size_t batch_cap;
 };

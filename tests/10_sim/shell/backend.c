@@ -492,14 +492,15 @@ static TRITONSERVER_Error *finalize(TRITONBACKEND_ModelInstance *instance)
 
 static char name[] = "b";
 
-struct plugin_backend backends[3] = {{.name = name, ENTRIES},
-                                     {.name = name, .inline_ok = true, ENTRIES},
-                                     {.name = name,
-                                      ENTRIES,
-                                      .entries.bell = bell,
-                                      .entries.begin = begin,
-                                      .entries.look = look,
-                                      .entries.finish = finish}};
+struct plugin_backend backends[3] = {
+    {.name = name, ENTRIES},
+    {.name = name, .inline_ok = true, .answers_last = true, ENTRIES},
+    {.name = name,
+     ENTRIES,
+     .entries.bell = bell,
+     .entries.begin = begin,
+     .entries.look = look,
+     .entries.finish = finish}};
 
 /* -- its own thread -- */
 
