@@ -97,7 +97,7 @@ def test_who_starts_threads_is_asked_about_them() -> None:
 STAYS = "tail -f /dev/null"
 LEAVES = """
 import subprocess, sys
-print(subprocess.Popen(["sh", "-c", 'echo $$; exec {what} >/dev/null'], stdout=subprocess.PIPE, {more}).stdout.readline().decode())
+print(subprocess.Popen(["sh", "-c", 'exec <"{given}"; echo $$; exec {what} >/dev/null'], stdout=subprocess.PIPE, {more}).stdout.readline().decode())
 """
 
 
@@ -118,9 +118,11 @@ def gone(pid: int) -> bool:
     return over
 
 
-def leaving(what: str, more: str, then: str = "", tests: bool = True) -> tuple[Stage, Outcome]:
+def leaving(what: str, more: str, then: str = "", tests: bool = True, given: str = "/dev/null") -> tuple[Stage, Outcome]:
+    """given: its input, which it has open before its number is known."""
+
     def run(part: Part) -> Outcome:
-        status = part.command([sys.executable, "-c", LEAVES.format(what=what, more=more) + then], tests=tests)
+        status = part.command([sys.executable, "-c", LEAVES.format(what=what, more=more, given=given) + then], tests=tests)
         return Outcome(1) if status == 0 else Outcome(0, 1, "ran out of its time")
 
     made = Stage("leaves", "leaves", run)
@@ -149,7 +151,7 @@ def test_a_process_that_ends_a_moment_later(logs: Path, monkeypatch: pytest.Monk
         return ends_within(pid, seconds)
 
     monkeypatch.setattr(run_tests, "ends_within", then_it_ends)
-    made, total = leaving(f'cat "{goes_on}"', "start_new_session=True")
+    made, total = leaving("cat", "start_new_session=True", given=str(goes_on))
     assert (total.passed, total.failed, made.total().note) == (1, 0, "")
     assert gone(left(made.parts[0]))
 
