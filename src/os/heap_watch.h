@@ -2,8 +2,7 @@
 /* When the process's idle memory is looked at, and when it is given back to the system. To look
  * takes longer the more pieces lie in the heap, and to give back longer still: milliseconds after
  * a crowd. Requests would wait for it, so what takes long is done on a thread of its own, and there
- * is the more time between two looks, the more the last one took. One thread only: the first
- * worker's, or the loop's of an isolated model's process. */
+ * is the more time between two looks, the more the last one took. First worker's thread only. */
 #include "os/clock.h"
 
 #include <stdatomic.h>
