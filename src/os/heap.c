@@ -87,24 +87,6 @@ void heap_keep_large(void)
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 }
 
-static void heap_shorten(void *unused)
-{
-    (void)unused;
-    heap_shorten_own();
-}
-
-/* The C library deals new threads to the arenas in turn, or to one that nobody has. */
-void heap_shorten_each(void)
-{
-    struct thread *t;
-    for (unsigned i = 0; i < HEAPS; i++) {
-        struct err *e = thread_start("heap", heap_shorten, NULL, &t);
-        if (!e)
-            thread_join(t);
-        err_free(e);
-    }
-}
-
 bool heap_is_own(void)
 {
     return ours;

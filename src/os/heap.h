@@ -34,10 +34,6 @@ void heap_empty_own(void);
  * address sanitizer, or if the heap is not the server's own. */
 void heap_shorten_own(void);
 
-/* heap_shorten_each - shorten the ends of all arenas, from threads that come and go: where other
- * threads cannot be told to. Any thread; does nothing where heap_shorten_own does nothing. */
-void heap_shorten_each(void);
-
 /* heap_give_back - give free pages anywhere back to the system; an address sanitizer also frees its
  * quarantine. Takes milliseconds where many pieces lie, during which others wait for memory. Any
  * thread. */

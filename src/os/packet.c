@@ -89,6 +89,13 @@ ssize_t packet_receive(int fd, void *to, size_t cap, int *ret_fds, bool wait)
     return m.msg_flags & MSG_TRUNC ? PACKET_BAD : got;
 }
 
+void packet_set_patience(int fd, time_ns most)
+{
+    struct timeval t = {.tv_sec = (time_t)(most / TIME_S(1)),
+                        .tv_usec = (suseconds_t)(most % TIME_S(1) / TIME_US(1))};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+}
+
 void packet_end(int fd)
 {
     shutdown(fd, SHUT_RDWR);

@@ -3,6 +3,7 @@
  * carry descriptors. When one process ends, the other receives the end. Close-on-exec, without
  * SIGPIPE. Any thread. */
 #include "base/err.h"
+#include "os/clock.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,6 +35,10 @@ bool packet_send(int fd, const struct iovec *pieces, int count, const int *fds, 
  * wait      for a message
  * returns   its bytes; 0 = the other end is closed and nothing is left; PACKET_NONE; PACKET_BAD */
 ssize_t packet_receive(int fd, void *to, size_t cap, int *ret_fds, bool wait);
+
+/* packet_set_patience - how long packet_receive waits for a message, in nanoseconds, before it
+ * returns PACKET_NONE; 0 = for ever. A system error changes nothing. */
+void packet_set_patience(int fd, time_ns most);
 
 /* packet_end - shut down sending. Both sides receive what is in flight, then the end. Safe in a
  * signal handler. */

@@ -2,7 +2,7 @@
 /* Work that every loop does once a second: give back memory that was not used lately. The first
  * worker also deletes factories that backends forgot. */
 #include "os/loop.h"
-#include "os/heap_watch.h"
+#include "server/heap_watch.h"
 
 #include <stdbool.h>
 #include <stddef.h>

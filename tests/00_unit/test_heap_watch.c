@@ -1,5 +1,5 @@
-/* os/heap_watch.h: when the heap is looked at, and when it gives back. */
-#include "os/heap_watch.h"
+/* server/heap_watch.h: when the heap is looked at, and when it gives back. */
+#include "server/heap_watch.h"
 
 #include "os/heap.h"
 #include "os/thread.h"

@@ -16,7 +16,7 @@ from harness.servers import HOST, Nereid
 SEGFAULT, ABORT, EXIT, KILL, HANG, FAIL = -1, -2, -3, -4, -5, -6
 ANSWER_AND_DIE, FORK_AND_DIE, AWAIT_CANCEL, GARBAGE, SAY, LATER = -7, -8, -9, -10, -11, -12
 PARAMETERS, OUTPUT_ERROR, TELL_IDS, RELEASE_AND_DIE, HANG_WHEN_ENDED = -13, -14, -15, -16, -17
-RESCHEDULE, FILL, REPEAT = -18, -19, -100
+RESCHEDULE, REPEAT = -18, -100
 
 # A sanitizer has tables of its own for what was once in use, and makes everything slower.
 THREAD_SANITIZED = b"__tsan_init" in paths.nereid_binary().read_bytes()

@@ -15,12 +15,11 @@ from harness.procfs import children, links
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 from isolated import (
-    AWAIT_CANCEL, FILL, HANG, HANG_WHEN_ENDED, ISOLATED, KILL, PARAMETERS, QUIET_CRASHES, SAY, SLACK, THREAD_SANITIZED, answers, ask,
+    AWAIT_CANCEL, HANG, HANG_WHEN_ENDED, ISOLATED, KILL, PARAMETERS, QUIET_CRASHES, SAY, SLACK, THREAD_SANITIZED, answers, ask,
     body, crasher, group_members, parameters, process_of, ready, until,
 )
 
 EXPLICIT = {"model-control-mode": "explicit", "load-model": "*"}
-MOST_IDLE = (8 << 20) + SLACK
 
 
 def control(server: Nereid, model: str, what: str) -> rawhttp.Answer:
@@ -53,16 +52,6 @@ def test_a_time_out_answers_what_hangs_and_what_waits_behind_it(repository: Repo
         assert waited.status in (500, 503)  # allowed: it waited still, or had just been handed to the process that was ended
         assert "ended: signal 9" in waited.json()["error"]
         until(lambda: not children(server.pid))
-
-
-def test_what_lies_free_in_a_process_goes_back(repository: Repository) -> None:
-    """120 MiB in both heaps of the process: while it loads, and when one of its two instances executes."""
-    crasher(repository, "filled", ISOLATED | {"fill_in": "instance"}, extra="instance_group [ { count: 2 } ]\n")
-    with Nereid(repository.path, options=EXPLICIT, env=QUIET_CRASHES) as server:
-        process = process_of(server, "filled")
-        until(lambda: procfs.anonymous_bytes(process) < MOST_IDLE)
-        assert ask(server, "filled", [FILL]).status == 200
-        until(lambda: procfs.anonymous_bytes(process) < MOST_IDLE)
 
 
 def test_a_time_out_holds_during_execution(repository: Repository) -> None:

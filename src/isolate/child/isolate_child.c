@@ -9,7 +9,6 @@
 #include "infer/factory.h"
 #include "infer/stats.h"
 #include "model/config.h"
-#include "os/heap.h"
 #include "os/packet.h"
 #include "os/shm.h"
 #include "os/thread.h"
@@ -218,11 +217,9 @@ void isolate_child_watch_outputs(struct isolate_child *child)
 
 static void sweep_due(struct loop_timer *t)
 {
-    struct isolate_child *child = LIST_ITEM(t, struct isolate_child, sweep);
+    const struct isolate_child *child = LIST_ITEM(t, struct isolate_child, sweep);
     time_ns now = loop_now(child->loop);
     factory_sweep(now);
-    if (heap_watch_look(&child->heap, now, false))
-        heap_shorten_each();
     loop_timer_set(child->loop, t, now + SWEEP_NS);
 }
 
@@ -317,7 +314,6 @@ static struct err *isolate_child_serve(struct isolate_child *child)
         child->sweep = (struct loop_timer)LOOP_TIMER_INIT(sweep_due);
         loop_timer_set(child->loop, &child->sweep, clock_now_ns() + SWEEP_NS);
         loop_run(child->loop);
-        heap_watch_end(&child->heap);
     }
     return e;
 }

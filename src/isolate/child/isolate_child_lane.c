@@ -19,6 +19,9 @@
 
 #define FLUSH_BYTES 32768u /* so that a message fits in a packet */
 
+/* How long an instance has nothing to do before it gives back what it left in the heap. */
+#define GIVE_BACK_WAIT TIME_S(1)
+
 /* the lane whose order this thread works on */
 static _Thread_local struct isolate_child_lane *current;
 
@@ -119,6 +122,24 @@ static struct err *begin_instance(struct isolate_child_lane *lane, struct isolat
     return NULL;
 }
 
+/* Receives the next order. What executions left in the heap goes back to the system when none came
+ * for a while; the main process has its housekeeping for that. */
+static enum isolate_frame_result isolate_child_lane_next(struct isolate_child_lane *lane,
+                                                         const uint8_t **ret, size_t *ret_len)
+{
+    bool setup = lane == &lane->child->setup;
+    enum isolate_frame_result got =
+        isolate_frame_receive(&lane->frame, lane->fd, setup, true, ret, ret_len);
+    if (got != ISOLATE_FRAME_NONE)
+        return got;
+    heap_empty_own();
+    heap_give_back();
+    heap_shorten_own();
+    lane->keeps = false;
+    packet_set_patience(lane->fd, 0);
+    return isolate_frame_receive(&lane->frame, lane->fd, setup, true, ret, ret_len);
+}
+
 /* Execute returned an error: answers the requests that the backend did not release. */
 static void fail_batch(struct isolate_child_lane *lane, size_t count, const struct err *e)
 {
@@ -149,6 +170,9 @@ static struct err *isolate_child_lane_execute(struct isolate_child_lane *lane,
     if (e)
         fail_batch(lane, count, e);
     err_free(e);
+    if (!lane->keeps)
+        packet_set_patience(lane->fd, GIVE_BACK_WAIT);
+    lane->keeps = true;
     return NULL;
 }
 
@@ -191,9 +215,7 @@ void isolate_child_lane_run(void *arg)
     size_t len;
     struct isolate_wire w;
     do {
-        bool setup = lane == &lane->child->setup;
-        if (isolate_frame_receive(&lane->frame, lane->fd, setup, true, &bytes, &len) !=
-            ISOLATE_FRAME_OK)
+        if (isolate_child_lane_next(lane, &bytes, &len) != ISOLATE_FRAME_OK)
             break;
         isolate_wire_read(&w, bytes, len);
     } while (obey(lane, &w));

@@ -4,7 +4,6 @@
 #include "base/strbuf.h"
 #include "infer/allocator.h"
 #include "infer/request.h"
-#include "os/heap_watch.h"
 #include "os/loop.h"
 #include "os/mutex.h"
 #include "plugin/backend.h"
@@ -44,6 +43,7 @@ struct isolate_child_lane {
     struct isolate_frame frame;
     struct strbuf out; /* records for the next message */
     struct plugin_instance *instance;
+    bool keeps; /* it has executed, and has not given back yet what that left in the heap */
     struct request **batch;
     size_t batch_cap;
 };
@@ -56,7 +56,6 @@ struct isolate_child {
     struct loop_timer trim;
     struct mail trim_mail;
     struct loop_timer sweep;
-    struct heap_watch heap;
     atomic_bool trimming; /* the loop trims by itself; relaxed except for the exchange */
     struct isolate_frame frame;
     uint8_t *in;

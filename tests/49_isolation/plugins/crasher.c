@@ -2,8 +2,8 @@
  * fails, answers late or often.
  *
  * Models have an INPUT0 and an OUTPUT0 of INT32; numbers that mean nothing below are answered
- * with themselves. Parameters of a model: die_in, fail_in ("model", "instance", "end"), fill_in
- * ("instance") and complete ("yes": the configuration is filled in). */
+ * with themselves. Parameters of a model: die_in, fail_in ("model", "instance", "end") and
+ * complete ("yes": the configuration is filled in). */
 #include "triton/core/tritonbackend.h"
 
 #include <poll.h>
@@ -36,7 +36,6 @@ enum deed {
     RELEASE_AND_DIE = -16, /* the request is released, not answered, then it dies */
     HANG_WHEN_ENDED = -17, /* from now on finalizing hangs */
     RESCHEDULE = -18,      /* answered when it is executed the third time */
-    FILL = -19,            /* two threads take and free 60 MiB each */
     REPEAT = -100, /* and below: -100 - n responses by another thread, of a decoupled model */
 };
 
@@ -54,37 +53,6 @@ static void give_up(TRITONSERVER_Error *e)
         return;
     fprintf(stderr, "crasher: %s\n", TRITONSERVER_ErrorMessage(e));
     abort();
-}
-
-#define PIECES 60
-
-static void *take_and_free(void *ready)
-{
-    char *pieces[PIECES];
-    for (int i = 0; i < PIECES; i++) {
-        pieces[i] = malloc(1 << 20);
-        if (!pieces[i])
-            abort();
-        memset(pieces[i], 1, 1 << 20);
-    }
-    pthread_barrier_wait(ready);
-    for (int i = 0; i < PIECES; i++)
-        free(pieces[i]);
-    return NULL;
-}
-
-/* At the same time, so that the threads have different arenas. */
-static void fill(void)
-{
-    pthread_t threads[2];
-    pthread_barrier_t ready;
-    pthread_barrier_init(&ready, NULL, 2);
-    for (int i = 0; i < 2; i++)
-        if (pthread_create(&threads[i], NULL, take_and_free, &ready) != 0)
-            abort();
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
-    pthread_barrier_destroy(&ready);
 }
 
 static void hang(void)
@@ -143,8 +111,6 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelIns
     give_up(TRITONBACKEND_ModelInstanceModel(instance, &model));
     if (says(model, "die_in", "instance"))
         raise(SIGKILL);
-    if (says(model, "fill_in", "instance"))
-        fill();
     if (says(model, "fail_in", "instance"))
         return error("the instance is not to the backend's liking");
     return NULL;
@@ -422,8 +388,6 @@ static void do_deed(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request
     }
     if (deed == GARBAGE)
         talk_garbage();
-    if (deed == FILL)
-        fill();
     if (deed == SAY)
         say();
     if (deed == HANG_WHEN_ENDED)

@@ -1,4 +1,4 @@
-#include "os/heap_watch.h"
+#include "server/heap_watch.h"
 
 #include "os/heap.h"
 #include "os/thread.h"
