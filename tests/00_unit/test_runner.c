@@ -282,12 +282,17 @@ static struct request *from_house(void)
     return test_gate_request(version, house, look_what_waits, &value);
 }
 
+static void spend(time_ns time)
+{
+    for (time_ns end = clock_now_ns() + time; clock_now_ns() < end;)
+        continue;
+}
+
 /* Execute returns only once its answer has been delivered. */
 static TRITONSERVER_Error *answer_and_stay(TRITONBACKEND_ModelInstance *instance,
                                            TRITONBACKEND_Request **requests, uint32_t count)
 {
-    for (time_ns end = clock_now_ns() + takes; clock_now_ns() < end;)
-        continue;
+    spend(takes);
     TRITONSERVER_Error *e = answer_all(instance, requests, count);
     test_gate_wait(&test_gate_answered, test_gate_entered);
     return e;
@@ -323,15 +328,20 @@ static size_t waiting_at_the_first_answer(void)
     return waited[before];
 }
 
+static void waiting_behind_a_long_run(bool answers_last, size_t expected)
+{
+    struct plugin_backend backend = test_version_backend(answer_and_stay);
+    begin_at_house(&backend, answers_last);
+    takes = RUNNER_AHEAD_NS;
+    assert_int_equal(waiting_at_the_first_answer(), expected);
+    end_at_house();
+}
+
 /* Whoever gets an answer finds the next batch closed. */
 static void the_next_batch_is_taken_before_answers_go_out(void **state)
 {
     (void)state;
-    struct plugin_backend backend = test_version_backend(answer_and_stay);
-    begin_at_house(&backend, true);
-    takes = RUNNER_AHEAD_NS;
-    assert_int_equal(waiting_at_the_first_answer(), 0);
-    end_at_house();
+    waiting_behind_a_long_run(true, 0);
 }
 
 /* Another instance may be free long before an Execute returns that does something behind its
@@ -339,11 +349,7 @@ static void the_next_batch_is_taken_before_answers_go_out(void **state)
 static void the_next_batch_is_not_taken_without_a_promise(void **state)
 {
     (void)state;
-    struct plugin_backend backend = test_version_backend(answer_and_stay);
-    begin_at_house(&backend, false);
-    takes = RUNNER_AHEAD_NS;
-    assert_int_equal(waiting_at_the_first_answer(), 1);
-    end_at_house();
+    waiting_behind_a_long_run(false, 1);
 }
 
 /* Of short runs, a batch that more requests can join costs less. */
@@ -381,8 +387,7 @@ static void what_is_given_up_meanwhile_is_answered(void **state)
     submit_now(given_up);
     atomic_store(&given_up->cancelled, true);
     submit_now(from_house());
-    for (time_ns end = clock_now_ns() + RUNNER_AHEAD_NS; clock_now_ns() < end;)
-        continue;
+    spend(RUNNER_AHEAD_NS);
     test_gate_set(true);
     test_gate_wait(&test_gate_answered, 3);
     end_at_house();

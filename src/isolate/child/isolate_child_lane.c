@@ -128,16 +128,16 @@ static enum isolate_frame_result isolate_child_lane_next(struct isolate_child_la
                                                          const uint8_t **ret, size_t *ret_len)
 {
     bool setup = lane == &lane->child->setup;
-    enum isolate_frame_result got =
-        isolate_frame_receive(&lane->frame, lane->fd, setup, true, ret, ret_len);
-    if (got != ISOLATE_FRAME_NONE)
-        return got;
-    heap_empty_own();
-    heap_give_back();
-    heap_shorten_own();
-    lane->keeps = false;
-    packet_set_patience(lane->fd, 0);
-    return isolate_frame_receive(&lane->frame, lane->fd, setup, true, ret, ret_len);
+    enum isolate_frame_result got;
+    while ((got = isolate_frame_receive(&lane->frame, lane->fd, setup, true, ret, ret_len)) ==
+           ISOLATE_FRAME_NONE) {
+        heap_empty_own();
+        heap_give_back();
+        heap_shorten_own();
+        lane->keeps = false;
+        packet_set_patience(lane->fd, 0);
+    }
+    return got;
 }
 
 /* Execute returned an error: answers the requests that the backend did not release. */
