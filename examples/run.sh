@@ -70,7 +70,7 @@ if [ -f "$here/client.py" ]; then
 fi
 
 mkdir -p "$out/page/$name"
-cp web/live/live.css web/live/tensor.js examples/page/* "$here"/page/* "$out/page/$name"
+cp web/live/live.css web/live/body.js web/live/tensor.js examples/page/* "$here"/page/* "$out/page/$name"
 title=$(sed -n '1s/^# //p' "$here/README.md")
 sed -i -e "s/@NAME@/$name/" -e "s/@TITLE@/$title/" -e "/@MAIN@/{r $here/page/main.html" -e 'd}' "$out/page/$name/index.html"
 python3 -m http.server --bind 127.0.0.1 --directory "$out/page" "$page" >"$out/page.log" 2>&1 &

@@ -1,5 +1,6 @@
 // What the pages of the examples share: a question to a model, and what is said when there is no answer.
 
+import { Body } from "./body.js";
 import { answer, request } from "./tensor.js";
 
 // The server runs on the machine that this page comes from, on the port that the page's address names: ?server=8000.
@@ -22,7 +23,7 @@ export const infer = async (model, inputs, outputs, signal) => {
   });
   if (!response.ok) throw new Error((await response.json()).error);
   const jsonLength = response.headers.get("Inference-Header-Content-Length");
-  return Object.fromEntries(answer(await response.arrayBuffer(), jsonLength).map((each) => [each.name, each]));
+  return Object.fromEntries((await answer(new Body(response.body), jsonLength)).map((each) => [each.name, each]));
 };
 
 // state: waiting, ready or gone, which is the colour of the dot; the words are read out, too.

@@ -382,6 +382,13 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
     return true;
 }
 
+/* True if the batch expects the answers of an Execute, and this one is for a client whose request
+ * an earlier Execute left unanswered. */
+static bool is_late(const struct response_batch *b, const struct request *r)
+{
+    return b->executed && r->home && r->times.executed != b->executed;
+}
+
 /* True if a response waits for the end of the batch. Only final ones do: a kept response could
  * be overtaken by one that another thread sends later. Final responses of steps of an ensemble
  * with several responses are not kept: the instance's next execution could produce responses
@@ -389,7 +396,7 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
 static bool keeps_back(const struct response_batch *b, const struct response *r)
 {
     return (r->flags & RESPONSE_FINAL) && (b->all || !request_is_of_many(r->request)) &&
-           !(b->clients && r->request->parent);
+           !(b->clients && r->request->parent) && !is_late(b, r->request);
 }
 
 /* Responses of a request of which earlier ones wait go behind those; there may be thousands. */
@@ -537,8 +544,12 @@ void response_deliver(struct mail *first)
     deliver_list(first, NULL);
 }
 
-void response_batch_expect(struct response_batch *b, size_t count, bool apart)
+void response_batch_expect(struct response_batch *b, struct request *const *requests, size_t count,
+                           time_ns now, bool apart)
 {
+    for (size_t i = 0; i < count; i++)
+        requests[i]->times.executed = now;
+    b->executed = now;
     b->expected = count;
     b->kept_until = apart ? 0 : TIME_NEVER;
     b->apart = false;

@@ -241,7 +241,7 @@ static void runner_expect_answers(struct response_batch *answers, size_t count,
                                   struct runner_ahead *a, time_ns now)
 {
     const struct runner *r = a->runner;
-    response_batch_expect(answers, count, r->answers_apart);
+    response_batch_expect(answers, r->batch, count, now, r->answers_apart);
     a->begun = now;
     answers->owner = a;
     if (r->ahead)
@@ -269,7 +269,7 @@ bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
         runner_wake(v, now);
         bool expects = together && !answers_may_wait(r);
         mutex_unlock(&v->lock);
-        if (now != begun && (expects || has_much_input(r, count))) {
+        if (now != begun && (expects || turn.answers.executed || has_much_input(r, count))) {
             submit_turn_end(&turn);
             submit_turn_begin(&turn);
         }

@@ -255,7 +255,7 @@ static void a_late_batch_is_waited_for_asleep(void **state)
     end();
 }
 
-/* -- What is taken before answers go out -- */
+/* -- Answers to clients, and what is taken before they go out -- */
 
 #define TRIES 1000u
 
@@ -298,10 +298,10 @@ static TRITONSERVER_Error *answer_and_stay(TRITONBACKEND_ModelInstance *instance
     return e;
 }
 
-static void begin_at_house(struct plugin_backend *backend, bool answers_last)
+static void begin_at_house(struct plugin_backend *backend, bool answers_last, const char *config)
 {
     backend->answers_last = answers_last;
-    begin(backend, one_instance);
+    begin(backend, config);
     assert_null(loop_new(&house));
     assert_null(thread_start("house", run_house, NULL, &of_house));
 }
@@ -331,7 +331,7 @@ static size_t waiting_at_the_first_answer(void)
 static void waiting_behind_a_long_run(bool answers_last, size_t expected)
 {
     struct plugin_backend backend = test_version_backend(answer_and_stay);
-    begin_at_house(&backend, answers_last);
+    begin_at_house(&backend, answers_last, one_instance);
     takes = RUNNER_AHEAD_NS;
     assert_int_equal(waiting_at_the_first_answer(), expected);
     end_at_house();
@@ -358,7 +358,7 @@ static void the_next_batch_of_short_runs_stays_open(void **state)
     (void)state;
     struct plugin_backend backend = test_version_backend(answer_and_stay);
     size_t waiting = 0;
-    begin_at_house(&backend, true);
+    begin_at_house(&backend, true, one_instance);
     takes = 0;
     for (unsigned tries = 0; tries < TRIES && !waiting; tries++)
         waiting = waiting_at_the_first_answer(); /* 0 if it was held up before its answer */
@@ -380,7 +380,7 @@ static void what_is_given_up_meanwhile_is_answered(void **state)
 {
     (void)state;
     struct plugin_backend backend = test_version_backend(answer_after_others);
-    begin_at_house(&backend, true);
+    begin_at_house(&backend, true, one_instance);
     submit_now(from_house());
     test_gate_wait(&test_gate_entered, 1);
     struct request *given_up = from_house();
@@ -388,6 +388,37 @@ static void what_is_given_up_meanwhile_is_answered(void **state)
     atomic_store(&given_up->cancelled, true);
     submit_now(from_house());
     spend(RUNNER_AHEAD_NS);
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, 3);
+    end_at_house();
+}
+
+/* The first run answers nothing; the next one answers its request, and goes on once that is there. */
+static TRITONSERVER_Error *answer_one_behind(TRITONBACKEND_ModelInstance *instance,
+                                             TRITONBACKEND_Request **requests, uint32_t count)
+{
+    static struct request *behind;
+    if (!behind) {
+        test_gate_pass(count);
+        behind = request_take(requests[0]);
+        return NULL;
+    }
+    response_send(response_new(behind), RESPONSE_FINAL, NULL);
+    request_release(behind);
+    test_gate_wait(&test_gate_answered, 1);
+    return answer_all(instance, requests, count);
+}
+
+/* A backend may answer requests of an earlier run within a later one. */
+static void late_answers_do_not_wait_for_a_later_run(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(answer_one_behind);
+    begin_at_house(&backend, true, batching);
+    submit_now(from_house());
+    test_gate_wait(&test_gate_entered, 1);
+    submit_now(from_house());
+    submit_now(from_house());
     test_gate_set(true);
     test_gate_wait(&test_gate_answered, 3);
     end_at_house();
@@ -401,4 +432,5 @@ UNIT_MAIN(UNIT(answers_of_quick_models_come_together), UNIT(a_promise_is_needed_
           UNIT(the_next_batch_is_taken_before_answers_go_out),
           UNIT(the_next_batch_is_not_taken_without_a_promise),
           UNIT(the_next_batch_of_short_runs_stays_open),
-          UNIT(what_is_given_up_meanwhile_is_answered), UNIT(a_late_batch_is_waited_for_asleep))
+          UNIT(what_is_given_up_meanwhile_is_answered),
+          UNIT(late_answers_do_not_wait_for_a_later_run), UNIT(a_late_batch_is_waited_for_asleep))

@@ -30,7 +30,7 @@ def test_a_page_gets_all_values_of_an_answer(browser: Browser, tmp_path: Path) -
         repository.identity(datatype.lower(), datatype)
     folder = tmp_path / "page"
     folder.mkdir()
-    for script in ("web/live/tensor.js", "examples/page/example.js"):
+    for script in ("web/live/body.js", "web/live/tensor.js", "examples/page/example.js"):
         shutil.copy(paths.ROOT / script, folder)
     (folder / "index.html").write_text("<!doctype html><link rel=icon href=data:>")
     with site(HOST, folder) as port, Nereid(repository.path, {"http-cors-origin": f"http://{HOST}:{port}"}) as server:

@@ -80,23 +80,26 @@ export const encode = (values, datatype) => {
   return new Uint8Array(kind.from(values, datatype in wide ? BigInt : undefined).buffer);
 };
 
-const strings = (bytes, most) => {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), texts = [], decoder = new TextDecoder();
-  for (let at = 0; at + 4 <= bytes.byteLength && texts.length < most; ) {
-    const length = view.getUint32(at, true);
-    texts.push(decoder.decode(bytes.subarray(at + 4, at + 4 + length)));
-    at += 4 + length;
+// The first `most` strings of `length` bytes of a body; those behind are read.
+const readStrings = async (body, length, most) => {
+  const texts = [], decoder = new TextDecoder();
+  let left = length;
+  for (; left >= 4 && texts.length < most; left -= 4) {
+    const size = Math.min(left - 4, new DataView((await body.take(4)).buffer).getUint32(0, true));
+    texts.push(decoder.decode(await body.take(size)));
+    left -= size;
   }
+  await body.skip(left);
   return texts;
 };
-// The first `most` values.
-export const decode = (bytes, datatype, most) => {
-  if (datatype === "BYTES") return strings(bytes, most);
-  if (datatype === "BOOL") return Array.from(bytes.subarray(0, most), Boolean);
-  const kind = plain[datatype] || wide[datatype] || halves[datatype];
+// The same of values of any datatype.
+const readValues = async (body, datatype, length, most) => {
+  if (datatype === "BYTES") return readStrings(body, length, most);
+  const kind = datatype === "BOOL" ? Uint8Array : plain[datatype] || wide[datatype] || halves[datatype];
   if (!kind) throw new Error(`this page cannot read ${datatype}`);
-  const aligned = new kind(bytes.slice(0, most * kind.BYTES_PER_ELEMENT).buffer);
-  return Array.from(aligned, { FP16: fromHalf, BF16: fromBrain }[datatype]);
+  const wanted = Math.min(length, most * kind.BYTES_PER_ELEMENT), bytes = await body.take(wanted);
+  await body.skip(length - wanted);
+  return Array.from(new kind(bytes.buffer), { BOOL: Boolean, FP16: fromHalf, BF16: fromBrain }[datatype]);
 };
 
 // A string of bytes, such as an image as it lies in a file.
@@ -145,16 +148,15 @@ export const request = (inputs, outputs, parameters) => {
   };
 };
 
-// The outputs of an answer: {name, datatype, shape, values}, of each the first values, as many as most(datatype, shape) says, else all.
-export const answer = (buffer, jsonLength, most = () => Infinity) => {
-  const size = jsonLength ? Number(jsonLength) : buffer.byteLength;
-  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 0, size)));
-  let at = size;
-  return (head.outputs || []).map(({ name, datatype, shape, data, parameters }) => {
+// The outputs of an answer, out of its body (body.js): {name, datatype, shape, values}, of each the first values, as many as
+// most(datatype, shape) says, else all.
+// jsonLength: bytes of its JSON, with which it begins; null if it is nothing else.
+export const answer = async (body, jsonLength, most = () => Infinity) => {
+  const head = JSON.parse(new TextDecoder().decode(await (jsonLength ? body.take(Number(jsonLength)) : body.rest()))), outputs = [];
+  for (const { name, datatype, shape, data, parameters } of head.outputs || []) {
     const length = parameters && parameters.binary_data_size;
-    if (length === undefined) return { name, datatype, shape, values: data || [] };
-    const values = decode(new Uint8Array(buffer, at, length), datatype, most(datatype, shape));
-    at += length;
-    return { name, datatype, shape, values };
-  });
+    const values = length === undefined ? data || [] : await readValues(body, datatype, length, most(datatype, shape));
+    outputs.push({ name, datatype, shape, values });
+  }
+  return outputs;
 };

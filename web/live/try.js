@@ -1,4 +1,5 @@
 // The form to try a model, made from its metadata: numbers, text, or a picture that is drawn or dropped in.
+import { Body, events } from "./body.js";
 import { element, duration } from "./charts.js";
 import { answer, elements, encode, exact, isWhole, lengthAndBytes, literal, numbers, request, resolve } from "./tensor.js";
 
@@ -8,9 +9,7 @@ const MOST = 100000; // classes that are asked for and compared
 const STREAMED = 500; // responses of a stream
 const WRITTEN = 200; // values of an output that are shown, and read where none are compared
 const LETTERS = 20000; // of a text that is shown
-const READ = 1000000; // letters of a response of a stream
 const DRAWN = 5000000; // values of a picture
-const TURN_MS = 10; // a stream is read for so long, then the browser has its turn
 let count = 0;
 const labelled = (text, control, parent) => {
   control.id = control.id || `field-${++count}`;
@@ -321,20 +320,31 @@ class Field {
   }
 }
 
-const softmax = (values) => {
-  const most = Math.max(...values), powers = values.map((value) => Math.exp(value - most)), sum = powers.reduce((a, b) => a + b, 0);
-  return powers.map((power) => power / sum);
+// Where the largest of some numbers are, the largest first.
+const largest = (numbers) => {
+  const places = [];
+  numbers.forEach((number, at) => {
+    if (places.length === SHOWN && number <= numbers[places[SHOWN - 1]]) return;
+    let place = Math.min(places.length, SHOWN - 1);
+    for (; place && number > numbers[places[place - 1]]; place--) places[place] = places[place - 1];
+    places[place] = at;
+  });
+  return places;
 };
-
-// The best of all classes, {name, value}, each with its share.
-const best = (classes) => {
-  const plain = classes.map(({ value }) => value), sum = plain.reduce((a, b) => a + b, 0);
-  const shares = plain.every((value) => value >= 0 && value <= 1) && sum < 1.01 ? plain : softmax(plain);
-  return classes.map((each, at) => ({ ...each, share: shares[at] })).sort((a, b) => b.share - a.share).slice(0, SHOWN);
+// The best of all classes, {name, value, share}, whose numbers are probabilities or logarithms of such; null if one is no number. There
+// may be many: nothing is made for each.
+const best = (numbers, nameOf) => {
+  if (!numbers.length || !numbers.every(Number.isFinite)) return null;
+  const places = largest(numbers), most = numbers[places[0]];
+  const shares = numbers.every((number) => number >= 0 && number <= 1) && numbers.reduce((a, b) => a + b, 0) < 1.01;
+  const powers = shares ? 1 : numbers.reduce((sum, number) => sum + Math.exp(number - most), 0);
+  return places.map((at) => ({ name: nameOf(at), value: numbers[at], share: shares ? numbers[at] : Math.exp(numbers[at] - most) / powers }));
 };
-const told = (text) => {
-  const [value, index, ...label] = text.split(":");
-  return { name: label.join(":") || index, value: Number(value) };
+// Of a class as the server tells of one: VALUE:INDEX or VALUE:INDEX:LABEL.
+const valueOf = (text) => Number(text.split(":", 1)[0]);
+const labelOf = (text) => {
+  const [, index, ...label] = text.split(":");
+  return label.join(":") || index;
 };
 
 const bars = (classes, parent) => {
@@ -368,8 +378,7 @@ const show = (outputs, asked, parent) => {
     const { classes: wanted } = asked.find((each) => each.name === name) || {}, numbered = compared(datatype, shape);
     const counted = wanted ? `the best ${Math.min(SHOWN, wanted)} of ${wanted} classes` : `${datatype} [${shape.join(", ")}]`;
     element("h3", `${name} · ${counted}`, parent);
-    const all = wanted ? values.slice(0, wanted).map(told) : numbered ? values.map((value, at) => ({ name: `${at}`, value: Number(value) })) : [];
-    const classes = all.length && all.every(({ value }) => Number.isFinite(value)) ? best(all) : null;
+    const classes = wanted ? best(Float64Array.from(values.slice(0, wanted), valueOf), (at) => labelOf(values[at])) : numbered ? best(Float64Array.from(values, Number), String) : null;
     if (classes) bars(classes, parent);
     if (!wanted || !classes) {
       const box = classes ? element("details", null, parent) : parent;
@@ -400,29 +409,6 @@ const timeline = (before, after, took, parent) => {
   }
 };
 
-// The events of a stream, each as the response that it holds, or as its length if it is too long to be read.
-async function* events(reply) {
-  const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
-  for (let text = "", dropped = 0, begun = performance.now(); ; ) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    if (performance.now() - begun > TURN_MS) {
-      await new Promise((turn) => setTimeout(turn));
-      begun = performance.now();
-    }
-    const parts = (text + value).split("\n\n");
-    text = parts.pop();
-    for (const part of parts) {
-      const length = dropped + part.length;
-      if (length > READ) yield { length };
-      else if (part.startsWith("data:")) yield { response: exact(part.slice(5)) };
-      dropped = 0;
-    }
-    if (text.length <= READ) continue;
-    dropped += text.length - 1;
-    text = text.slice(-1); // may be half of an end
-  }
-}
 const line = (outputs, texts) => cut(Object.entries(outputs).map(([name, value]) => {
   if (!Array.isArray(value)) return `${name}: ${value}`;
   const shown = value.slice(0, WRITTEN).map((each) => texts.has(name) ? JSON.stringify(each) : each);
@@ -433,7 +419,7 @@ const showStream = async (reply, asked, parent) => {
   const texts = new Set(asked.filter(({ datatype }) => datatype === "BYTES").map(({ name }) => name));
   const list = element("ol", null, parent, "responses");
   let count = 0;
-  for await (const { length, response } of events(reply)) {
+  for await (const { length, response } of events(reply.body)) {
     const { id, model_name: model, model_version: version, error, ...outputs } = response || {};
     if (error) throw new Error(error);
     if (++count <= STREAMED) element("li", length ? `${length} characters, too many to be shown here` : line(outputs, texts), list);
@@ -509,8 +495,8 @@ export const makeForm = (parent, { path, metadata, config, ask, say, left }) => 
     }
     const parameters = sequence ? { sequence_id: Number(sequence.id.value), sequence_start: sequence.start.checked, sequence_end: sequence.end.checked } : null;
     const message = request(inputs, asked, parameters), before = await statistics(), begun = performance.now();
-    const reply = await ask(`${path}/infer`, { method: "POST", ...message, signal: stopping.signal }), buffer = await reply.arrayBuffer(), took = (performance.now() - begun) * 1000;
-    const outputs = answer(buffer, reply.headers.get("Inference-Header-Content-Length"), (datatype, shape) => compared(datatype, shape) ? MOST : WRITTEN);
+    const reply = await ask(`${path}/infer`, { method: "POST", ...message, signal: stopping.signal }), length = reply.headers.get("Inference-Header-Content-Length");
+    const outputs = await answer(new Body(reply.body), length, (datatype, shape) => compared(datatype, shape) ? MOST : WRITTEN), took = (performance.now() - begun) * 1000;
     result.replaceChildren();
     const sentence = show(outputs, asked, result), after = before && await statistics();
     if (after) timeline(before, after, took, result);

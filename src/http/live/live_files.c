@@ -38,6 +38,7 @@ static const struct live_file files[] = {
     {"/nereid/live.css", "live/live.css", "text/css; charset=utf-8"},
     {"/nereid/live.js", "live/live.js", "text/javascript; charset=utf-8"},
     {"/nereid/try.js", "live/try.js", "text/javascript; charset=utf-8"},
+    {"/nereid/body.js", "live/body.js", "text/javascript; charset=utf-8"},
     {"/nereid/tensor.js", "live/tensor.js", "text/javascript; charset=utf-8"},
     {"/nereid/charts.js", "live/charts.js", "text/javascript; charset=utf-8"},
     {"/nereid/uPlot.js", "report/uPlot.iife.min.js", "text/javascript; charset=utf-8"},

@@ -1,0 +1,82 @@
+// Bodies of answers, however long: they are read piece by piece, the browser has its turns meanwhile, and only what is asked for is held.
+import { exact } from "./tensor.js";
+
+const TURN_MS = 10; // a body is read for so long, then the browser has its turn
+const READ = 1000000; // letters of an event of a stream
+
+// What hands out the pieces of a body in turn: null behind the last one.
+const pieces = (stream) => {
+  const reader = stream.getReader();
+  let begun = performance.now();
+  return async () => {
+    const { done, value } = await reader.read();
+    if (performance.now() - begun > TURN_MS) {
+      await new Promise((turn) => setTimeout(turn));
+      begun = performance.now();
+    }
+    return done ? null : value;
+  };
+};
+
+export class Body {
+  constructor(stream) {
+    this.next = pieces(stream);
+    this.piece = new Uint8Array(0);
+  }
+
+  // The next part of the body, `most` bytes at most; null at its end.
+  async part(most) {
+    while (!this.piece.length) {
+      this.piece = await this.next();
+      if (!this.piece) {
+        this.piece = new Uint8Array(0);
+        return null;
+      }
+    }
+    const part = this.piece.subarray(0, most);
+    this.piece = this.piece.subarray(part.length);
+    return part;
+  }
+
+  // The next `length` bytes, in a buffer of their own.
+  async take(length) {
+    const made = new Uint8Array(length);
+    for (let at = 0, part; at < length; at += part.length) {
+      part = await this.part(length - at);
+      if (!part) throw new Error("the answer ends before its last output does");
+      made.set(part, at);
+    }
+    return made;
+  }
+
+  async skip(length) {
+    for (let left = length, part; left > 0; left -= part.length) {
+      part = await this.part(left);
+      if (!part) throw new Error("the answer ends before its last output does");
+    }
+  }
+
+  async rest() {
+    const parts = [];
+    for (let part; (part = await this.part()); ) parts.push(part);
+    return new Uint8Array(await new Blob(parts).arrayBuffer());
+  }
+}
+
+// The events of a stream, each as the response that it holds, or as its length if it is too long to be read.
+export async function* events(stream) {
+  const next = pieces(stream.pipeThrough(new TextDecoderStream()));
+  for (let text = "", dropped = 0, piece; (piece = await next()) !== null; ) {
+    const parts = (text + piece).split("\n\n");
+    text = parts.pop();
+    for (const part of parts) {
+      const length = dropped + part.length;
+      if (length > READ) yield { length };
+      else if (part.startsWith("data:")) yield { response: exact(part.slice(5)) };
+      dropped = 0;
+    }
+    if (text.length <= READ) continue;
+    dropped += text.length - 1;
+    text = text.slice(-1); // may be half of an end
+  }
+}
