@@ -23,7 +23,7 @@ export const infer = async (model, inputs, outputs, signal) => {
   });
   if (!response.ok) throw new Error((await response.json()).error);
   const jsonLength = response.headers.get("Inference-Header-Content-Length");
-  return Object.fromEntries((await answer(new Body(response.body), jsonLength)).map((each) => [each.name, each]));
+  return Object.fromEntries((await answer(new Body(response), jsonLength)).map((each) => [each.name, each]));
 };
 
 // state: waiting, ready or gone, which is the colour of the dot; the words are read out, too.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from harness import rawhttp
-from harness.browser import Browser
+from harness.browser import Browser, Page
 from harness.live_page import NOTICED_MS, WITH_NUMPY, choose, counts_words, give, row, run, tile, url, wrong
 from harness.repository import Repository
 from harness.servers import Nereid
@@ -74,6 +74,15 @@ def test_shapes_too_large_for_a_picture(browser: Browser, tmp_path: Path) -> Non
         assert "too large" not in page.text("#detail .field")
 
 
+def run_large(page: Page) -> str:
+    """Presses Run; what is shown then. The page computes for no longer than with small outputs, as people notice it."""
+    said = "document.querySelector('#said').textContent"
+    settled = f"new Promise((done) => {{ const look = () => {said} ? done() : setTimeout(look, 20); look(); }})"
+    tasks = page.tasks_ms(f"{said} = '', document.querySelector('#detail form button.main').click(), {settled}")
+    assert max(tasks) < NOTICED_MS
+    return page.text("#detail [role=region]")
+
+
 MANY_NUMBERS = """
 import numpy as np
 import triton_python_backend_utils as pb
@@ -95,7 +104,6 @@ class TritonPythonModel:
 
 @pytest.mark.parametrize(("decoupled", "counts"), [(False, (4_000_000,)), (True, (20_000, 2_000_000))], ids=["answer", "stream"])
 def test_large_outputs_are_cut(browser: Browser, tmp_path: Path, decoupled: bool, counts: tuple[int, ...]) -> None:
-    """The page computes for no longer than with small ones, as people notice it."""
     repository = Repository(tmp_path / "models")
     names = {"real": "FP32", "whole": "INT64", "text": "STRING"}
     outputs = "\n".join(f'output [ {{ name: "{name}" data_type: TYPE_{datatype} dims: [ -1 ] }} ]' for name, datatype in names.items())
@@ -106,12 +114,62 @@ def test_large_outputs_are_cut(browser: Browser, tmp_path: Path, decoupled: bool
     (folder / "1" / "model.py").write_text(f"DECOUPLED = {decoupled}\n{MANY_NUMBERS}")
     with Nereid(repository.path, env=WITH_NUMPY) as server, browser.page(url(server)) as page:
         choose(page, "large")
-        said = "document.querySelector('#said').textContent"
-        settled = f"new Promise((done) => {{ const look = () => {said} ? done() : setTimeout(look, 20); look(); }})"
         for count in counts:
             give(page, f"{count}")
-            tasks = page.tasks_ms(f"{said} = '', document.querySelector('#detail form button.main').click(), {settled}")
-            shown = page.text("#detail [role=region]")
+            shown = run_large(page)
             wanted = ["characters, too many to be shown here"] if count == 2_000_000 else [f"{each - 200} more" for each in (count, count // 64)]
             assert all(each in shown for each in wanted), shown
-            assert max(tasks) < NOTICED_MS
+
+
+LONG_STRINGS = """
+import numpy as np
+import triton_python_backend_utils as pb
+
+class TritonPythonModel:
+    def execute(self, requests):
+        one, many = np.full(1, b"y" * 40_000_000, object), np.full(300, "\u00e9".encode() * 100_000, object)
+        return [pb.InferenceResponse([pb.Tensor("one", one), pb.Tensor("many", many)]) for _ in requests]
+"""
+
+
+def test_long_strings_are_cut(browser: Browser, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    outputs = "\n".join(f'output [ {{ name: "{name}" data_type: TYPE_STRING dims: [ -1 ] }} ]' for name in ("one", "many"))
+    folder = repository.model("long", f"""
+        name: "long" backend: "python" max_batch_size: 0
+        input [ {{ name: "count" data_type: TYPE_INT32 dims: [ 1 ] }} ] {outputs}""")
+    (folder / "1" / "model.py").write_text(LONG_STRINGS)
+    with Nereid(repository.path, env=WITH_NUMPY) as server, browser.page(url(server)) as page:
+        choose(page, "long")
+        shown = run_large(page)
+        given = 10_000 - 4  # bytes of the first one; before them stands their number
+        accented = "\u00e9" * (given // 2)
+        assert f"{'y' * given}… {40_000_000 - given} more bytes" in shown
+        assert f'"{accented}… {200_000 - given} more bytes", … 299 more' in shown
+
+
+def test_a_body_that_is_there_is_given_at_once(browser: Browser, tmp_path: Path) -> None:
+    """Nobody can end the question between its last byte and its answer."""
+    with Nereid(Repository(tmp_path / "models").path) as server, browser.page(url(server)) as page:
+        assert page.value("""import('/nereid/body.js').then(async ({ Body }) => {
+            let giver, ended = false;
+            const answered = new Body({ body: new ReadableStream({ start: (given) => { giver = given; } }) }).take(2).then(() => ended ? 'late' : 'at once');
+            giver.enqueue(new Uint8Array(1));
+            await new Promise((later) => setTimeout(later, 20)); // the browser has had its turn
+            setTimeout(() => { ended = true; });
+            giver.enqueue(new Uint8Array(1));
+            giver.close();
+            return answered;
+        })""") == "at once"
+
+
+def test_a_long_event_whose_end_is_cut(browser: Browser, tmp_path: Path) -> None:
+    with Nereid(Repository(tmp_path / "models").path) as server, browser.page(url(server)) as page:
+        for length in (999_999, 1_000_000, 1_000_001):
+            got = page.value(f"""import('/nereid/body.js').then(async ({{ events }}) => {{
+                const parts = [`data:${{'7'.repeat({length} - 5)}}\\n`, '\\ndata:{{}}\\n\\n'], found = [];
+                const stream = new ReadableStream({{ pull: (giver) => parts.length ? giver.enqueue(new TextEncoder().encode(parts.shift())) : giver.close() }});
+                for await (const {{ length }} of events(stream)) found.push(length ?? 0);
+                return found.join(' ');
+            }})""")
+            assert got == (f"{length} 0" if length >= 1_000_000 else "0 0")

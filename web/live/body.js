@@ -4,28 +4,34 @@ import { exact } from "./tensor.js";
 const TURN_MS = 10; // a body is read for so long, then the browser has its turn
 const READ = 1000000; // letters of an event of a stream
 
-// What hands out the pieces of a body in turn: null behind the last one.
+// What hands out the pieces of a body in turn: null behind the last one. It throws if the question was ended meanwhile.
 const pieces = (stream) => {
   const reader = stream.getReader();
   let begun = performance.now();
   return async () => {
-    const { done, value } = await reader.read();
     if (performance.now() - begun > TURN_MS) {
       await new Promise((turn) => setTimeout(turn));
       begun = performance.now();
     }
+    const { done, value } = await reader.read();
     return done ? null : value;
   };
 };
 
 export class Body {
-  constructor(stream) {
-    this.next = pieces(stream);
+  constructor(reply) {
+    this.reply = reply;
     this.piece = new Uint8Array(0);
+  }
+
+  // All of it, where nothing was read before.
+  all() {
+    return this.reply.arrayBuffer();
   }
 
   // The next part of the body, `most` bytes at most; null at its end.
   async part(most) {
+    this.next ||= pieces(this.reply.body);
     while (!this.piece.length) {
       this.piece = await this.next();
       if (!this.piece) {
@@ -55,12 +61,6 @@ export class Body {
       if (!part) throw new Error("the answer ends before its last output does");
     }
   }
-
-  async rest() {
-    const parts = [];
-    for (let part; (part = await this.part()); ) parts.push(part);
-    return new Uint8Array(await new Blob(parts).arrayBuffer());
-  }
 }
 
 // The events of a stream, each as the response that it holds, or as its length if it is too long to be read.
@@ -70,8 +70,7 @@ export async function* events(stream) {
     const parts = (text + piece).split("\n\n");
     text = parts.pop();
     for (const part of parts) {
-      const length = dropped + part.length;
-      if (length > READ) yield { length };
+      if (dropped || part.length > READ) yield { length: dropped + part.length };
       else if (part.startsWith("data:")) yield { response: exact(part.slice(5)) };
       dropped = 0;
     }

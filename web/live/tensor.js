@@ -80,21 +80,20 @@ export const encode = (values, datatype) => {
   return new Uint8Array(kind.from(values, datatype in wide ? BigInt : undefined).buffer);
 };
 
-// The first `most` strings of `length` bytes of a body; those behind are read.
-const readStrings = async (body, length, most) => {
-  const texts = [], decoder = new TextDecoder();
-  let left = length;
-  for (; left >= 4 && texts.length < most; left -= 4) {
-    const size = Math.min(left - 4, new DataView((await body.take(4)).buffer).getUint32(0, true));
-    texts.push(decoder.decode(await body.take(size)));
-    left -= size;
+// The first `most` strings among the first `room` bytes of an output, which has `length` in the body. All of it is read.
+const readStrings = async (body, length, most, room) => {
+  const bytes = await body.take(Math.min(length, room)), view = new DataView(bytes.buffer), texts = [], decoder = new TextDecoder();
+  await body.skip(length - bytes.length);
+  for (let at = 0; at + 4 <= bytes.length && texts.length < most; ) {
+    const begin = at + 4, lacks = begin + view.getUint32(at, true) - bytes.length;
+    at = bytes.length + lacks;
+    texts.push(decoder.decode(bytes.subarray(begin, at), { stream: lacks > 0 }) + (lacks > 0 ? `… ${lacks} more bytes` : ""));
   }
-  await body.skip(left);
   return texts;
 };
 // The same of values of any datatype.
-const readValues = async (body, datatype, length, most) => {
-  if (datatype === "BYTES") return readStrings(body, length, most);
+const readValues = async (body, datatype, length, most, room) => {
+  if (datatype === "BYTES") return readStrings(body, length, most, room);
   const kind = datatype === "BOOL" ? Uint8Array : plain[datatype] || wide[datatype] || halves[datatype];
   if (!kind) throw new Error(`this page cannot read ${datatype}`);
   const wanted = Math.min(length, most * kind.BYTES_PER_ELEMENT), bytes = await body.take(wanted);
@@ -149,13 +148,13 @@ export const request = (inputs, outputs, parameters) => {
 };
 
 // The outputs of an answer, out of its body (body.js): {name, datatype, shape, values}, of each the first values, as many as
-// most(datatype, shape) says, else all.
+// most(datatype, shape) says, else all; of strings those in the first `room` bytes.
 // jsonLength: bytes of its JSON, with which it begins; null if it is nothing else.
-export const answer = async (body, jsonLength, most = () => Infinity) => {
-  const head = JSON.parse(new TextDecoder().decode(await (jsonLength ? body.take(Number(jsonLength)) : body.rest()))), outputs = [];
+export const answer = async (body, jsonLength, most = () => Infinity, room = Infinity) => {
+  const head = JSON.parse(new TextDecoder().decode(await (jsonLength ? body.take(Number(jsonLength)) : body.all()))), outputs = [];
   for (const { name, datatype, shape, data, parameters } of head.outputs || []) {
     const length = parameters && parameters.binary_data_size;
-    const values = length === undefined ? data || [] : await readValues(body, datatype, length, most(datatype, shape));
+    const values = length === undefined ? data || [] : await readValues(body, datatype, length, most(datatype, shape), room);
     outputs.push({ name, datatype, shape, values });
   }
   return outputs;

@@ -341,7 +341,6 @@ const best = (numbers, nameOf) => {
   return places.map((at) => ({ name: nameOf(at), value: numbers[at], share: shares ? numbers[at] : Math.exp(numbers[at] - most) / powers }));
 };
 // Of a class as the server tells of one: VALUE:INDEX or VALUE:INDEX:LABEL.
-const valueOf = (text) => Number(text.split(":", 1)[0]);
 const labelOf = (text) => {
   const [, index, ...label] = text.split(":");
   return label.join(":") || index;
@@ -362,7 +361,7 @@ const more = (all, shown, what = "") => all > shown ? `, … ${all - shown} more
 const cut = (text) => text.slice(0, LETTERS) + more(text.length, LETTERS, " characters");
 const brief = (values, count) => {
   const shown = values.slice(0, WRITTEN).map((value) => typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value);
-  return cut(shown.map(literal).join(", ")) + more(count, WRITTEN);
+  return cut(shown.map(literal).join(", ")) + more(count, shown.length);
 };
 
 // Whether an output is a row of numbers: those of classes, which are compared.
@@ -378,7 +377,7 @@ const show = (outputs, asked, parent) => {
     const { classes: wanted } = asked.find((each) => each.name === name) || {}, numbered = compared(datatype, shape);
     const counted = wanted ? `the best ${Math.min(SHOWN, wanted)} of ${wanted} classes` : `${datatype} [${shape.join(", ")}]`;
     element("h3", `${name} · ${counted}`, parent);
-    const classes = wanted ? best(Float64Array.from(values.slice(0, wanted), valueOf), (at) => labelOf(values[at])) : numbered ? best(Float64Array.from(values, Number), String) : null;
+    const classes = wanted ? best(Float64Array.from(values.slice(0, wanted), parseFloat), (at) => labelOf(values[at])) : numbered ? best(Float64Array.from(values, Number), String) : null;
     if (classes) bars(classes, parent);
     if (!wanted || !classes) {
       const box = classes ? element("details", null, parent) : parent;
@@ -496,9 +495,10 @@ export const makeForm = (parent, { path, metadata, config, ask, say, left }) => 
     const parameters = sequence ? { sequence_id: Number(sequence.id.value), sequence_start: sequence.start.checked, sequence_end: sequence.end.checked } : null;
     const message = request(inputs, asked, parameters), before = await statistics(), begun = performance.now();
     const reply = await ask(`${path}/infer`, { method: "POST", ...message, signal: stopping.signal }), length = reply.headers.get("Inference-Header-Content-Length");
-    const outputs = await answer(new Body(reply.body), length, (datatype, shape) => compared(datatype, shape) ? MOST : WRITTEN), took = (performance.now() - begun) * 1000;
+    const outputs = await answer(new Body(reply), length, (datatype, shape) => compared(datatype, shape) ? MOST : WRITTEN, LETTERS / 2), took = (performance.now() - begun) * 1000;
     result.replaceChildren();
     const sentence = show(outputs, asked, result), after = before && await statistics();
+    if (left.aborted) return;
     if (after) timeline(before, after, took, result);
     say(`${sentence}, after ${duration(took)}`);
   };
