@@ -101,7 +101,7 @@ struct request_place {
 struct request_times {
     time_ns start;       /* the front end had received the whole request */
     time_ns queue_start; /* it was given to the scheduler */
-    time_ns executed;    /* it was given to an Execute whose answers are expected together */
+    time_ns executed;    /* it was given to Execute, see response_batch_executes */
 };
 
 struct request {

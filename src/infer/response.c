@@ -382,11 +382,11 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
     return true;
 }
 
-/* True if the batch expects the answers of an Execute, and this one is for a client whose request
- * an earlier Execute left unanswered. */
+/* True if an Execute is under way, and this request was left unanswered by an earlier one. An
+ * ensemble's is never executed: if it is not for a client, it belongs to the step that ends it. */
 static bool is_late(const struct response_batch *b, const struct request *r)
 {
-    return b->executed && r->home && r->times.executed != b->executed;
+    return b->executed && r->times.executed != b->executed && (r->home || r->times.executed);
 }
 
 /* True if a response waits for the end of the batch. Only final ones do: a kept response could
@@ -512,17 +512,23 @@ static void response_batch_let_go(struct response_batch *b)
 static void response_batch_keep(struct response_batch *b, struct response *r)
 {
     response_batch_add(b, &r->mail);
-    if (!b->expected || !r->request->home)
+    if (!b->expected || r->request->times.executed != b->executed)
         return;
+    bool last = --b->expected == 0;
+    if (!r->request->home) {
+        if (last)
+            response_batch_let_go(b);
+        return;
+    }
     time_ns now = clock_now_ns();
     if (b->kept_until == TIME_NEVER)
         b->kept_until = now + RESPONSE_KEPT_NS;
     else if (b->kept_until && now >= b->kept_until)
         b->apart = true;
-    if (--b->expected && now < b->kept_until)
+    if (!last && now < b->kept_until)
         return;
     b->kept_until = now + RESPONSE_KEPT_NS;
-    if (!b->expected && b->before_last)
+    if (last && b->before_last)
         b->before_last(b->owner, now);
     response_batch_let_go(b);
 }
@@ -544,12 +550,16 @@ void response_deliver(struct mail *first)
     deliver_list(first, NULL);
 }
 
-void response_batch_expect(struct response_batch *b, struct request *const *requests, size_t count,
-                           time_ns now, bool apart)
+void response_batch_executes(struct response_batch *b, struct request *const *requests,
+                             size_t count, time_ns now)
 {
     for (size_t i = 0; i < count; i++)
         requests[i]->times.executed = now;
     b->executed = now;
+}
+
+void response_batch_expect(struct response_batch *b, size_t count, bool apart)
+{
     b->expected = count;
     b->kept_until = apart ? 0 : TIME_NEVER;
     b->apart = false;

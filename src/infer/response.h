@@ -153,7 +153,7 @@ struct response_batch {
     time_ns kept_until; /* what comes from then on goes out at once, with what is kept; TIME_NEVER
                          * before the first one */
     bool apart;         /* something came later than that */
-    time_ns executed;   /* set by expect: when the Execute began; 0 = none is expected */
+    time_ns executed;   /* set by executes: when the newest Execute began; 0 = there was none */
     /* set after expect: called on this thread before the last one of those goes out; NULL = nothing
      * is to be done then. `now` is the time. */
     void (*before_last)(void *owner, time_ns now);
@@ -168,16 +168,20 @@ void response_batch_end(struct response_batch *b);
  * it is known, so that what follows from many answers costs no look at the clock for each. */
 time_ns response_batch_now(void);
 
-/* response_batch_expect - an Execute begins on this batch, on a thread that is no loop's, and
- * nobody knows how long it takes. Its final responses for loops do not wait for its end: they go
- * out with the last one, and with one that comes RESPONSE_KEPT_NS after the first that is kept.
- * Those of requests that an earlier Execute left unanswered go out at once. Callbacks are called
- * at the end, since the steps of ensembles that they submit are gathered there.
- * b         empty, and this thread's newest open batch; b->apart then tells whether the backend
- *           computes one answer after the other
+/* response_batch_executes - an Execute begins on this batch. Final responses that this thread sends
+ * meanwhile for other requests, which an earlier Execute left unanswered, are not kept.
+ * b         this thread's newest open batch
  * requests  those that are executed, `count`
- * now       the time
- * apart     what b->apart told of the Execute before: the first one goes out at once */
+ * now       the time: no other Execute begins at the same nanosecond */
+void response_batch_executes(struct response_batch *b, struct request *const *requests,
+                             size_t count, time_ns now);
+
+/* response_batch_expect - the same Execute is on a thread that is no loop's, and nobody knows how
+ * long it takes. Its final responses for loops do not wait for its end: they go out with the last
+ * one, and with one that comes RESPONSE_KEPT_NS after the first that is kept. Callbacks are called
+ * at the end, since the steps of ensembles that they submit are gathered there.
+ * b      empty; b->apart then tells whether the backend computes one answer after the other
+ * count  requests that are executed
+ * apart  what b->apart told of the Execute before: the first one goes out at once */
 #define RESPONSE_KEPT_NS TIME_US(50)
-void response_batch_expect(struct response_batch *b, struct request *const *requests, size_t count,
-                           time_ns now, bool apart);
+void response_batch_expect(struct response_batch *b, size_t count, bool apart);

@@ -305,8 +305,10 @@ static void limits_run(struct runner *r, size_t count, time_ns now)
     limits_settle(v->scheduler, now);
     runner_wake(v, now);
     mutex_unlock(&v->lock);
-    if (together)
+    if (together) {
         submit_turn_begin(&turn);
+        response_batch_executes(&turn.answers, r->batch, count, now);
+    }
     runner_execute(r, count);
     mutex_lock(&v->lock);
     time_ns wake;

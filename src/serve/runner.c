@@ -167,11 +167,12 @@ size_t runner_take(struct runner *r, time_ns now, time_ns *ret_wake)
 
 /* True if answers of r may wait for its next batch, so that fewer messages wake the loops. Nobody
  * knows how long that batch takes: only if the backend promised that it is quick, as for inline
- * runs, and kept this many times in a row. */
+ * runs, and kept this many times in a row. One that rings a bell promised nothing of Execute. */
 static bool answers_may_wait(const struct runner *r)
 {
     mutex_assert_held(&r->version->lock);
-    return r->instance->inline_ok && r->quick_runs > RUNNER_QUICK_RUNS && !r->leaving;
+    return r->instance->inline_ok && r->instance->bell < 0 && r->quick_runs > RUNNER_QUICK_RUNS &&
+           !r->leaving;
 }
 
 /* True if the run may be long however quick the model is, as for inline runs. */
@@ -241,7 +242,7 @@ static void runner_expect_answers(struct response_batch *answers, size_t count,
                                   struct runner_ahead *a, time_ns now)
 {
     const struct runner *r = a->runner;
-    response_batch_expect(answers, r->batch, count, now, r->answers_apart);
+    response_batch_expect(answers, count, r->answers_apart);
     a->begun = now;
     answers->owner = a;
     if (r->ahead)
@@ -257,6 +258,7 @@ bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
     struct serve_version *v = s->version;
     struct runner_ahead ahead = {.runner = r};
     bool together = !v->config->decoupled;
+    bool expects = false;
     struct submit_turn turn;
     time_ns begun = clock_now_ns();
     time_ns now = begun;
@@ -267,12 +269,15 @@ bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
         submit_turn_begin(&turn);
     do {
         runner_wake(v, now);
-        bool expects = together && !answers_may_wait(r);
+        bool expected = expects;
+        expects = together && !answers_may_wait(r);
         mutex_unlock(&v->lock);
-        if (now != begun && (expects || turn.answers.executed || has_much_input(r, count))) {
+        if (now != begun && (expects || expected || has_much_input(r, count))) {
             submit_turn_end(&turn);
             submit_turn_begin(&turn);
         }
+        if (together)
+            response_batch_executes(&turn.answers, r->batch, count, now);
         if (expects)
             runner_expect_answers(&turn.answers, count, &ahead, now);
         runner_execute(r, count);

@@ -3,6 +3,7 @@
 
 #include "infer/request.h"
 #include "infer/response.h"
+#include "limits/limits.h"
 #include "model/config.h"
 #include "os/loop.h"
 #include "os/thread.h"
@@ -13,6 +14,7 @@
 #include "support/test_version.h"
 #include "support/unit.h"
 
+#include <sys/eventfd.h>
 #include <time.h>
 
 static const char one_instance[] =
@@ -189,6 +191,24 @@ static void a_promise_is_needed_for_it(void **state)
     end();
 }
 
+static int silent_bell(TRITONBACKEND_ModelInstance *instance)
+{
+    assert_non_null(instance);
+    return eventfd(0, EFD_CLOEXEC);
+}
+
+/* A backend that rings a bell promised that it begins without blocking, and no more. */
+static void a_bell_is_no_promise(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(take_a_while);
+    backend.entries.bell = silent_bell;
+    begin_quick(&backend, false);
+    ask_in_bursts(200);
+    assert_false(answered_together);
+    end();
+}
+
 static void answers_wait_for_no_model_that_is_slow_now_and_then(void **state)
 {
     (void)state;
@@ -298,12 +318,17 @@ static TRITONSERVER_Error *answer_and_stay(TRITONBACKEND_ModelInstance *instance
     return e;
 }
 
+static void begin_house(void)
+{
+    assert_null(loop_new(&house));
+    assert_null(thread_start("house", run_house, NULL, &of_house));
+}
+
 static void begin_at_house(struct plugin_backend *backend, bool answers_last, const char *config)
 {
     backend->answers_last = answers_last;
     begin(backend, config);
-    assert_null(loop_new(&house));
-    assert_null(thread_start("house", run_house, NULL, &of_house));
+    begin_house();
 }
 
 static void end_at_house(void)
@@ -393,35 +418,131 @@ static void what_is_given_up_meanwhile_is_answered(void **state)
     end_at_house();
 }
 
-/* The first run answers nothing; the next one answers its request, and goes on once that is there. */
+static unsigned executions;
+static unsigned leaves; /* the execution that answers nothing */
+
+/* Who answers for an earlier execution goes on once that is there. */
 static TRITONSERVER_Error *answer_one_behind(TRITONBACKEND_ModelInstance *instance,
                                              TRITONBACKEND_Request **requests, uint32_t count)
 {
     static struct request *behind;
-    if (!behind) {
+    if (++executions == leaves) {
         test_gate_pass(count);
         behind = request_take(requests[0]);
         return NULL;
     }
-    response_send(response_new(behind), RESPONSE_FINAL, NULL);
-    request_release(behind);
-    test_gate_wait(&test_gate_answered, 1);
+    if (executions == leaves + 1) {
+        response_send(response_new(behind), RESPONSE_FINAL, NULL);
+        request_release(behind);
+        test_gate_wait(&test_gate_answered, leaves);
+    }
     return answer_all(instance, requests, count);
+}
+
+static struct request *in_process(void)
+{
+    return make(test_gate_on_answer);
+}
+
+/* Two more requests come while one is left. */
+static void leave_one_behind(struct request *(*maker)(void))
+{
+    test_gate_set(false);
+    submit_now(maker());
+    test_gate_wait(&test_gate_entered, leaves);
+    submit_now(from_house());
+    submit_now(from_house());
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, leaves + 2);
 }
 
 /* A backend may answer requests of an earlier run within a later one. */
 static void late_answers_do_not_wait_for_a_later_run(void **state)
 {
     (void)state;
+    struct request *(*const makers[])(void) = {from_house, in_process};
+    for (size_t i = 0; i < 2; i++) {
+        struct plugin_backend backend = test_version_backend(answer_one_behind);
+        begin_at_house(&backend, true, batching);
+        executions = 0;
+        leaves = 1;
+        leave_one_behind(makers[i]);
+        end_at_house();
+    }
+}
+
+/* Of quick runs answers may wait for the next one. */
+static void nor_for_one_that_is_known_as_quick(void **state)
+{
+    (void)state;
     struct plugin_backend backend = test_version_backend(answer_one_behind);
-    begin_at_house(&backend, true, batching);
-    submit_now(from_house());
-    test_gate_wait(&test_gate_entered, 1);
-    submit_now(from_house());
-    submit_now(from_house());
+    bool quick = false;
+    backend.inline_ok = true;
+    begin_at_house(&backend, true, one_instance);
     test_gate_set(true);
-    test_gate_wait(&test_gate_answered, 3);
+    executions = 0;
+    leaves = TRIES;
+    for (unsigned ran = 1; !quick && ran < TRIES; ran++) {
+        submit_now(from_house());
+        test_gate_wait(&test_gate_answered, ran);
+        mutex_lock(&version->lock);
+        quick = version->instances.runners[0]->quick_runs > RUNNER_QUICK_RUNS;
+        leaves = quick ? ran + 1 : leaves;
+        mutex_unlock(&version->lock);
+    }
+    submit_now(from_house());
+    test_gate_wait(&test_gate_entered, leaves);
+    submit_now(from_house());
+    test_gate_wait(&test_gate_answered, leaves + 1);
     end_at_house();
+}
+
+static void nor_where_a_limit_waits_for_it(void **state)
+{
+    (void)state;
+    static const char limited[] =
+        "name: 'm' backend: 'b' input [{ name: 'i' data_type: TYPE_INT32 dims: [ 1 ] }] "
+        "output [{ name: 'o' data_type: TYPE_INT32 dims: [ 1 ] }] instance_group [{ kind: KIND_CPU "
+        "count: 1 rate_limiter { resources [{ name: 'r' global: true count: 1 }] } }]";
+    struct plugin_backend backend = test_version_backend(answer_one_behind);
+    struct limits *limits = limits_new(NULL, 0);
+    begin_house();
+    test_gate_begin(false);
+    version = test_version_made(&backend, limited, NULL);
+    limits_wrap(limits, version);
+    unit_succeeds(version_start(version));
+    executions = 0;
+    leaves = 1;
+    leave_one_behind(from_house);
+    end_at_house();
+    limits_free(limits);
+}
+
+/* Answers a batch of two, and goes on once the client's answer is there: the second one. */
+static TRITONSERVER_Error *answer_both_and_stay(TRITONBACKEND_ModelInstance *instance,
+                                                TRITONBACKEND_Request **requests, uint32_t count)
+{
+    TRITONSERVER_Error *e = answer_all(instance, requests, count);
+    if (count == 2)
+        test_gate_wait(&test_gate_answered, 2);
+    return e;
+}
+
+/* Callbacks wait for the end of a run, since they may submit more. Clients do not wait with them. */
+static void answers_to_clients_do_not_wait_for_callbacks(void **state)
+{
+    (void)state;
+    for (unsigned first = 0; first < 2; first++) {
+        struct plugin_backend backend = test_version_backend(answer_both_and_stay);
+        begin_at_house(&backend, true, batching);
+        submit_now(from_house());
+        test_gate_wait(&test_gate_entered, 1);
+        submit_now(first ? from_house() : in_process());
+        submit_now(first ? in_process() : from_house());
+        test_gate_set(true);
+        test_gate_wait(&test_gate_answered, 3);
+        end_at_house();
+    }
 }
 
 UNIT_MAIN(UNIT(answers_of_quick_models_come_together), UNIT(a_promise_is_needed_for_it),
@@ -433,4 +554,6 @@ UNIT_MAIN(UNIT(answers_of_quick_models_come_together), UNIT(a_promise_is_needed_
           UNIT(the_next_batch_is_not_taken_without_a_promise),
           UNIT(the_next_batch_of_short_runs_stays_open),
           UNIT(what_is_given_up_meanwhile_is_answered),
-          UNIT(late_answers_do_not_wait_for_a_later_run), UNIT(a_late_batch_is_waited_for_asleep))
+          UNIT(late_answers_do_not_wait_for_a_later_run), UNIT(nor_for_one_that_is_known_as_quick),
+          UNIT(nor_where_a_limit_waits_for_it), UNIT(answers_to_clients_do_not_wait_for_callbacks),
+          UNIT(a_bell_is_no_promise), UNIT(a_late_batch_is_waited_for_asleep))
