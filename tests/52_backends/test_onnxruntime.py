@@ -1,4 +1,4 @@
-"""The backend `onnxruntime`: which ONNX Runtime it runs on, which parameters it refuses. What it does with models is in tests/40_e2e and tests/47_python."""
+"""The backend `onnxruntime`: which ONNX Runtime it runs on, which parameters it refuses, and that nothing stays of a model. What it does with models is in tests/40_e2e and tests/47_python."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ from models import onnx_models
 from onnx import helper
 from tritonclient.utils import InferenceServerException
 
-from clients import ask, load, parameters, tensor
+from clients import ask, load, loads_and_unloads, parameters, tensor
 
 EXPLICIT: dict[str, str | list[str]] = {"model-control-mode": "explicit"}
 
@@ -183,3 +183,7 @@ def test_a_name_that_is_not_utf8(tmp_path: Path, output: str, said: str) -> None
     with Nereid(made.path, EXPLICIT) as server:
         status, error = load(server, "named")
     assert status == 400 and said in error, error
+
+
+def test_loading_and_unloading_leaves_nothing(repository: Repository) -> None:
+    loads_and_unloads(repository.path, "dense", {"x": np.ones((2, 16), np.float32)})
