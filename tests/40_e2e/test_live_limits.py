@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from harness import rawhttp
 from harness.browser import Browser, Page
-from harness.live_page import NOTICED_MS, WITH_NUMPY, choose, counts_words, give, row, run, tile, url, wrong
+from harness.live_page import NOTICED_MS, choose, counts_words, give, row, run, tile, url, wrong
 from harness.repository import Repository
-from harness.servers import Nereid
+from harness.servers import WITH_NUMPY, Nereid
 
 pytestmark = pytest.mark.once
 

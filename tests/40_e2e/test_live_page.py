@@ -15,9 +15,9 @@ import pytest
 import tritonclient.grpc as grpcclient
 from harness import paths, procfs, rawhttp
 from harness.browser import Browser, Page
-from harness.live_page import NOTICED_MS, WITH_NUMPY, choose, counts_words, give, row, row_of, run, tile, url, wrong
+from harness.live_page import NOTICED_MS, choose, counts_words, give, row, row_of, run, tile, url, wrong
 from harness.repository import Repository, config_type
-from harness.servers import HOST, Nereid, Reference, Server
+from harness.servers import WITH_NUMPY, HOST, Nereid, Reference, Server
 from tritonclient.utils import InferenceServerException
 
 pytestmark = pytest.mark.once

@@ -1,8 +1,6 @@
 """Three servers with the same model.py files, asked the same: ours with our python backend and with the reference's, and the reference."""
 
-import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +11,7 @@ import environments
 import pytest
 from asks import Asker
 from harness import paths
-from harness.servers import KINDS, Nereid, Reference, Server
+from harness.servers import KINDS, WITH_NUMPY, Nereid, Reference, Server
 
 Answer = TypeVar("Answer")
 # Who answers: this server with its own backend, this server with the compiled one, the reference with that. Where the compiled one lies:
@@ -56,12 +54,9 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """The stubs' Python is the one that runs the tests: it has numpy. What the backend leaks is known."""
+    """What the backend leaks is known."""
     leaks = Path(__file__).with_name("leaks.supp")
-    return {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "LSAN_OPTIONS": f"suppressions={leaks}:print_suppressions=0",
-    }
+    return WITH_NUMPY | {"LSAN_OPTIONS": f"suppressions={leaks}:print_suppressions=0"}
 
 
 def make_server(kind: str, backends: dict[str, Path], models: Path, options: dict[str, Any] | None = None) -> Server:

@@ -2,9 +2,7 @@
 field by field; what one refuses the other refuses."""
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import pytest
 from generated_kinds import Made
 from harness import paths
 from harness.compare import differences
-from harness.servers import KINDS
+from harness.servers import KINDS, WITH_NUMPY
 from reading import Answers, read
 
 FAMILIES = {"onnx": generated_kinds.onnx(), "python": generated_kinds.python(), "ensembles": generated_kinds.ensembles()}
@@ -46,11 +44,10 @@ def answers(tmp_path_factory: pytest.TempPathFactory, backends: Callable[[str], 
     made: dict[str, Made] = {name: each for family in FAMILIES.values() for name, each in family.items()}
     repository = generated_kinds.write(tmp_path_factory.mktemp("generated") / "models", made)
     generated_kinds.step_models(repository)
-    env = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}  # the stubs' Python has numpy
     found = []
     for kind in KINDS:
         folder = str(backends(kind))  # which what a Python model raised is told with
-        with KINDS[kind](repository.path, OPTIONS | {"backend-directory": folder}, env, ready_within=300) as server:
+        with KINDS[kind](repository.path, OPTIONS | {"backend-directory": folder}, WITH_NUMPY, ready_within=300) as server:
             found.append(json.loads(json.dumps(read(server, made)).replace(folder, "BACKENDS")))
     return found[0], found[1]
 

@@ -10,9 +10,8 @@ import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from harness import paths
 from harness.digits import load_digits
-from harness.live_page import WITH_NUMPY
 from harness.repository import Repository
-from harness.servers import Nereid, Server
+from harness.servers import WITH_NUMPY, Nereid, Server
 
 from clients import PROTOCOLS, at_once, config
 

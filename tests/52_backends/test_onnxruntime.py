@@ -1,4 +1,5 @@
-"""The backend `onnxruntime`: which ONNX Runtime it runs on, which parameters it refuses, and that nothing stays of a model. What it does with models is in tests/40_e2e and tests/47_python."""
+"""The backend `onnxruntime`: which ONNX Runtime it runs on, which parameters it refuses, and that nothing stays of a model. What it
+does with models is in tests/40_e2e and tests/47_python."""
 
 import re
 import shutil

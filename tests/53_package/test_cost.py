@@ -1,10 +1,8 @@
 """A function of the package beside the same one in the reference's python backend: requests a second and CPU time, in one run."""
 
 import json
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -13,7 +11,7 @@ import pytest
 from conftest import Packaged
 from harness import paths, procfs
 from harness.repository import Repository
-from harness.servers import Reference, Server
+from harness.servers import WITH_NUMPY, Reference, Server
 from test_functions import SERVE, TEN_LINES
 
 pytestmark = pytest.mark.reference
@@ -54,8 +52,7 @@ def servers(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     backends = folder / "backends"
     backends.mkdir()
     (backends / "python").symlink_to(paths.need(paths.ROOT / "build" / "python-backend" / "reference" / "python"))
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    reference = Reference(repository.path, {"backend-directory": str(backends)}, env={"PATH": path})
+    reference = Reference(repository.path, {"backend-directory": str(backends)}, env=WITH_NUMPY)
     with Packaged(python, folder / "served.py", []) as package, reference:
         yield package, reference
 

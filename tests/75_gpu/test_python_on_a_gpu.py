@@ -2,8 +2,6 @@
 pytorch and identity: tools/gpu_proof.py runs it."""
 
 import json
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from figures import note
 from harness import cuda
 from harness.gpus import Gpus
 from harness.repository import Repository
-from harness.servers import Nereid, Server
+from harness.servers import WITH_NUMPY, Nereid, Server
 
 pytestmark = pytest.mark.gpu
 
@@ -54,9 +52,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         repository.model(f"{library}_steps", f'name: "{library}_steps"\n{STEPS.replace("LIBRARY", library)}')
     models.add(repository, "double", models.Double(), models.tensors("input", x="FP32 [ -1 ]") + models.tensors("output", doubled__0="FP32 [ -1 ]"))
     repository.identity("copy", extra="instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # the models' Python is this one
     # Room for what models keep of the inputs that they were lent.
-    with Nereid(repository.path, {"allow-client-shm": "true", "cuda-memory-pool-byte-size": "0:268435456"}, env={"PATH": path}) as server:
+    with Nereid(repository.path, {"allow-client-shm": "true", "cuda-memory-pool-byte-size": "0:268435456"}, env=WITH_NUMPY) as server:
         yield server
 
 

@@ -1,9 +1,6 @@
 """The live page as its tests use it: what is asked of it, and models to try."""
 
 import json
-import os
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +13,6 @@ from .repository import Repository
 from .servers import Server
 
 NOTICED_MS = 50  # what browsers call a long task
-WITH_NUMPY = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}  # for models in Python
 
 # Says each word back, "wrong" as an error; "for ever" until nobody listens.
 COUNTS = """

@@ -1,8 +1,10 @@
 """The two servers under the same roof: Nereid (ours) and Reference (Triton 2.51)."""
 
 import contextlib
+import os
 import signal
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +16,8 @@ from .process import Process, ServerFailed
 
 HOST = "127.0.0.1"
 FLAG = "(no value)"
+# The environment of a server whose models in Python run on the Python that runs the tests: it has NumPy.
+WITH_NUMPY = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 class Server:

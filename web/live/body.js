@@ -29,15 +29,13 @@ export class Body {
     return this.reply.arrayBuffer();
   }
 
-  // The next part of the body, `most` bytes at most; null at its end.
+  // The next part of the body, `most` bytes at most.
   async part(most) {
     this.next ||= pieces(this.reply.body);
     while (!this.piece.length) {
-      this.piece = await this.next();
-      if (!this.piece) {
-        this.piece = new Uint8Array(0);
-        return null;
-      }
+      const piece = await this.next();
+      if (!piece) throw new Error("the answer ends before its last output does");
+      this.piece = piece;
     }
     const part = this.piece.subarray(0, most);
     this.piece = this.piece.subarray(part.length);
@@ -49,17 +47,13 @@ export class Body {
     const made = new Uint8Array(length);
     for (let at = 0, part; at < length; at += part.length) {
       part = await this.part(length - at);
-      if (!part) throw new Error("the answer ends before its last output does");
       made.set(part, at);
     }
     return made;
   }
 
   async skip(length) {
-    for (let left = length, part; left > 0; left -= part.length) {
-      part = await this.part(left);
-      if (!part) throw new Error("the answer ends before its last output does");
-    }
+    for (let left = length; left > 0; ) left -= (await this.part(left)).length;
   }
 }
 
