@@ -208,8 +208,7 @@ def ask(
 
 
 def statistics(server: Server, model: str) -> dict[str, Any]:
-    with httpclient.InferenceServerClient(server.http) as client:
-        return client.get_inference_statistics(model)["model_stats"][0]
+    return server.statistics(model)
 
 
 def at_once(count: int, work: Any) -> list[Any]:

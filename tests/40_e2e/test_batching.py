@@ -16,7 +16,7 @@ ROUNDS = 30
 
 
 def _executed(server: Server, model: str) -> tuple[int, int]:
-    stats = rawhttp.get(server.http, f"/v2/models/{model}/stats").json()["model_stats"][0]
+    stats = server.statistics(model)
     return stats["inference_count"], stats["execution_count"]
 
 
@@ -95,7 +95,7 @@ def test_each_gets_its_own_answer(batching_server: Server) -> None:
 def test_no_batch_is_larger_than_the_limit(batching_server: Server) -> None:
     """MC-11, MC-13, MC-96, MC-99, MC-102, MC-104, PB-175: while the instance is busy requests wait and go in batches of at most 8."""
     assert _mean_batch(batching_server, "preferred", _numbered(64), 1) > 3
-    stats = rawhttp.get(batching_server.http, "/v2/models/preferred/stats").json()["model_stats"][0]
+    stats = batching_server.statistics("preferred")
     assert max(row["batch_size"] for row in stats["batch_stats"]) == 8
 
 

@@ -55,8 +55,7 @@ def server(request: pytest.FixtureRequest, repository: Path) -> Iterator[Server]
 
 
 def inferences(server: Server, model: str) -> int:
-    got = rawhttp.request(HOST, server.http_port, "GET", f"/v2/models/{model}/stats")
-    return int(json.loads(got.body)["model_stats"][0]["inference_count"])
+    return int(server.statistics(model)["inference_count"])
 
 
 @pytest.mark.parametrize("protocol", ["http", "grpc"])

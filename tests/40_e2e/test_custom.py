@@ -120,7 +120,7 @@ def test_requests_are_batched(repository: Repository, serve: Callable[..., Nerei
     for thread in threads:
         thread.join()
     assert together == [3] * 6
-    statistics = json.loads(rawhttp.get(server.http, "/v2/models/batched/stats").body)["model_stats"][0]
+    statistics = server.statistics("batched")
     assert statistics["execution_count"] == 1 and statistics["inference_count"] == 6
     assert statistics["inference_stats"]["success"]["count"] == 3
 
@@ -134,7 +134,7 @@ def test_instances(repository: Repository, serve: Callable[..., Nereid]) -> None
         thread.start()
     for thread in threads:
         thread.join()
-    statistics = json.loads(rawhttp.get(server.http, "/v2/models/plain/stats").body)["model_stats"][0]
+    statistics = server.statistics("plain")
     assert statistics["inference_stats"]["success"]["count"] == 12
 
 
@@ -177,7 +177,7 @@ def test_errors_of_execution(
     assert message in str(caught.value)
     good = _ask(server, "faulty", {"IN": np.array([3], np.int32)}, ["OUT"])
     assert good.as_numpy("OUT").tolist() == [3]
-    statistics = json.loads(rawhttp.get(server.http, "/v2/models/faulty/stats").body)["model_stats"][0]
+    statistics = server.statistics("faulty")
     assert statistics["inference_stats"]["fail"]["count"] == 1
     assert statistics["inference_stats"]["success"]["count"] == 1
 

@@ -46,7 +46,7 @@ def ask(server: Server, sequence: int = 0) -> rawhttp.Answer:
 
 
 def executions(server: Server) -> tuple[int, int]:
-    found = rawhttp.get(server.http, "/v2/models/m/stats").json()["model_stats"][0]
+    found = server.statistics("m")
     return found["inference_count"], found["execution_count"]
 
 

@@ -66,8 +66,7 @@ def outputs(answer: rawhttp.Answer) -> dict[str, Any]:
 
 def batches(server: Server, model: str) -> dict[int, int]:
     """How often batches of each size were executed."""
-    (row,) = get(server, f"/v2/models/{model}/stats")["model_stats"]
-    return {batch["batch_size"]: batch["compute_infer"]["count"] for batch in row["batch_stats"]}
+    return {batch["batch_size"]: batch["compute_infer"]["count"] for batch in server.statistics(model)["batch_stats"]}
 
 
 def test_each_output_has_the_labels_that_it_names(kind: type[Server], repository: Repository) -> None:
@@ -93,7 +92,7 @@ def test_a_given_configuration_is_a_change(kind: type[Server], repository: Repos
 
         def asked() -> int:
             outputs(infer(server, "one", {"INPUT0": np.ones(1, np.float32)}))
-            return get(server, "/v2/models/one/stats")["model_stats"][0]["inference_count"]
+            return server.statistics("one")["inference_count"]
 
         assert [asked(), asked()] == [1, 2]
         assert load(server, "one").status == 200

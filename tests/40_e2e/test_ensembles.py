@@ -290,7 +290,7 @@ def test_only_what_is_wanted_is_run(ours: Server) -> None:
 
 
 def _statistics(server: Server, model: str) -> dict[str, Any]:
-    return rawhttp.get(server.http, f"/v2/models/{model}/stats").json()["model_stats"][0]
+    return server.statistics(model)
 
 
 def _counts(server: Server, model: str) -> dict[str, Any]:

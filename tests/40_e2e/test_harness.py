@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import again, compare, logs, metrics, paths, procfs
+from harness import again, compare, logs, metrics, paths, ports, procfs
 from harness.process import Process, Reported, ServerFailed
 
 pytestmark = pytest.mark.once
@@ -120,6 +120,13 @@ def test_a_deaf_server_is_ended(tmp_path: Path) -> None:
     with pytest.raises(ServerFailed, match="still running"):
         process.stop(seconds=0.2)
     assert not process.running()
+
+
+def test_ports_that_are_given_one_after_the_other_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where more were given than there are."""
+    monkeypatch.setattr(ports, "LAST", ports.FIRST + 100)
+    given = [ports.free_port() for _ in range(300)]
+    assert all(len(set(given[i : i + 20])) == 20 for i in range(len(given) - 20))
 
 
 def test_differences_are_found() -> None:

@@ -63,7 +63,7 @@ def count(server: Server, model: str) -> int:
 
 
 def answered(server: Server, model: str) -> int:
-    return rawhttp.get(server.http, f"/v2/models/{model}/stats").json()["model_stats"][0]["inference_count"]
+    return server.statistics(model)["inference_count"]
 
 
 def body(value: float) -> bytes:

@@ -50,6 +50,7 @@ def test_counts(server: Server) -> None:
     before = metrics.scrape(server.metrics)
     for _ in range(3):
         _ask(server)
+    server.settle()
     after = metrics.scrape(server.metrics)
     gained = {name: after[name].value(**labels) - before[name].value(**labels) for name in COUNTERS[:4]}
     assert gained.pop("nv_inference_request_duration_us") > 0
@@ -330,9 +331,9 @@ def test_counters_go_on_over_a_reload(kind: str, tmp_path: Path) -> None:
             assert answer.status == 200, answer
 
         def counted() -> tuple[float, float, int]:
+            told = server.statistics("model")
             found = metrics.scrape(server.metrics)
             values = [found[name].value(model="model", version="1") for name in COUNTERS[:3:2]]
-            told = rawhttp.get(server.http, "/v2/models/model/stats").json()["model_stats"][0]
             return (*values, told["inference_stats"]["success"]["count"])
 
         ask()

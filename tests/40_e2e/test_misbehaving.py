@@ -179,8 +179,7 @@ def test_a_report_about_a_rescheduled_request(repository: Repository) -> None:
         log = server.process.log()
         assert "UNNOTICED" not in log and log.count("NOTICED") == 1, log
         assert "TRITONBACKEND_ModelInstanceReportStatistics" not in log
-        told = json.loads(rawhttp.request(HOST, server.http_port, "GET", "/v2/models/again/stats").body)
-        assert told["model_stats"][0]["inference_stats"]["success"]["count"] == 1
+        assert server.statistics("again")["inference_stats"]["success"]["count"] == 1
 
 
 def test_a_request_that_was_answered_is_not_executed_again(repository: Repository) -> None:

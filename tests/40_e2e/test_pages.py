@@ -158,7 +158,7 @@ def test_the_backend_in_c(tmp_path: Path, kind: str) -> None:
         answer = rawhttp.post(server.http, "/v2/models/wrong/infer", {"inputs": [ask | {"datatype": "INT32", "data": [1] * 6}]})
         assert (answer.status, answer.json()) == (400, {"error": "IN has to be a batch of FP32"})
         for name, counts in (("shares", (2, 1, 1, 0)), ("wrong", (0, 0, 0, 1))):
-            (stats,) = rawhttp.get(server.http, f"/v2/models/{name}/stats").json()["model_stats"]
+            stats = server.statistics(name)
             inner = stats["inference_stats"]
             assert (stats["inference_count"], stats["execution_count"], inner["success"]["count"], inner["fail"]["count"]) == counts, name
 

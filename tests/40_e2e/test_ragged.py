@@ -90,7 +90,7 @@ def test_all_kinds(name: str, datatype: str, tmp_path: Path) -> None:
             assert got["y_shape"].tolist() == got["y_flat"].tolist() == [list(x.shape[1:])]
         assert sorted(got["y_before"].item() for got in answers)[0] == 0
         assert max(got["y_sum"].item() for got in answers) == sum(x.size for x in data)
-        stats = rawhttp.get(server.http, "/v2/models/ragged/stats").json()["model_stats"][0]
+        stats = server.statistics("ragged")
         assert (stats["inference_count"], stats["execution_count"]) == (4, 1)
 
 
@@ -118,7 +118,7 @@ def test_without_leave_shapes_are_kept_apart(name: str, tmp_path: Path) -> None:
         assert not second.done()
         pool.submit(one, 3).result(60)
         second.result(60)
-        stats = rawhttp.get(server.http, "/v2/models/apart/stats").json()["model_stats"][0]
+        stats = server.statistics("apart")
         assert (stats["inference_count"], stats["execution_count"]) == (3, 2)
 
 

@@ -403,7 +403,7 @@ def test_what_a_load_keeps(kind: str, tmp_path: Path) -> None:
             asked = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]}
             assert rawhttp.post(server.http, "/v2/models/m/infer", asked).status == 200
             shown = rawhttp.get(server.http, "/v2/models/m/config").json()
-            told = rawhttp.get(server.http, "/v2/models/m/stats").json()["model_stats"][0]
+            told = server.statistics("m")
             return (
                 shown["max_batch_size"],
                 sum(group["count"] for group in shown["instance_group"]),

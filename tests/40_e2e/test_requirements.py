@@ -241,7 +241,7 @@ def test_a_batch_is_one_execution(kind: type[Server], tmp_path: Path) -> None:
     Repository(tmp_path / "models").identity("rows", dims=(2,), max_batch_size=8, extra=CPU)
     with kind(tmp_path / "models") as server:
         assert infer(server, "rows", {"INPUT0": np.ones((5, 2), np.float32)})["outputs"][0]["shape"] == [5, 2]
-        stats = rawhttp.get(server.http, "/v2/models/rows/stats").json()["model_stats"][0]
+        stats = server.statistics("rows")
         assert (stats["inference_count"], stats["execution_count"]) == (5, 1)
         assert [batch["batch_size"] for batch in stats["batch_stats"]] == [5]
 

@@ -359,7 +359,7 @@ def test_sequences_share_a_batch(served: Server) -> None:
             assert sent.wait(30)
         replies = list(answers)
     assert len(replies) == 8
-    stats = rawhttp.get(served.http, "/v2/models/slow/stats").json()["model_stats"][0]
+    stats = served.statistics("slow")
     assert stats["inference_count"] == 8
     assert stats["inference_stats"]["success"]["count"] == 8
     assert {row["batch_size"] for row in stats["batch_stats"]} <= {1, 2}

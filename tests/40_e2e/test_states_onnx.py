@@ -134,7 +134,7 @@ def pair(server: Server, model: str, xs: list[np.ndarray], datatype: str, start:
 
 
 def batches(server: Server, model: str) -> set[int]:
-    stats = rawhttp.get(server.http, f"/v2/models/{model}/stats").json()["model_stats"][0]
+    stats = server.statistics(model)
     return {row["batch_size"] for row in stats["batch_stats"]}
 
 

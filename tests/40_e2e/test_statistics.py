@@ -12,6 +12,7 @@ from tritonclient.utils import InferenceServerException
 
 
 def _stats(server: Server, model: str, version: str = "") -> dict[str, Any]:
+    server.settle()
     with httpclient.InferenceServerClient(server.http) as client:
         found = client.get_inference_statistics(model, version)["model_stats"]
     assert len(found) == 1

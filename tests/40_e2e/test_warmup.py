@@ -111,7 +111,7 @@ STATS = ("inference_count", "execution_count")
 
 def counts(server: Server, model: str) -> dict[str, Any]:
     """What the statistics say, without times."""
-    row = rawhttp.get(server.http, f"/v2/models/{model}/stats").json()["model_stats"][0]
+    row = server.statistics(model)
     found = {key: row[key] for key in STATS}
     found |= {key: value["count"] for key, value in row["inference_stats"].items()}
     batches = {batch["batch_size"]: batch["compute_infer"]["count"] for batch in row["batch_stats"]}

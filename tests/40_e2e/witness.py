@@ -150,7 +150,7 @@ def unload(server: Server, model: str) -> rawhttp.Answer:
 
 
 def stats(server: Server, model: str) -> dict[str, Any]:
-    return rawhttp.get(server.http, f"/v2/models/{model}/stats").json()["model_stats"][0]
+    return server.statistics(model)
 
 
 @pytest.fixture(params=BOTH)

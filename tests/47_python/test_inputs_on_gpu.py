@@ -188,7 +188,7 @@ def test_no_memory_for_one_of_a_batch(tmp_path: Path) -> None:
             assert answers == [(200, [7, 8, 9, 10])]
         assert [status for status, _ in pair(server, there, there)] == [503, 503]
         assert pair(server, here, here) == [(200, [7, 8, 9, 10])] * 2
-        assert rawhttp.get(server.http, "/v2/models/pair/stats").json()["model_stats"][0]["inference_stats"]["fail"]["count"] == 4
+        assert server.statistics("pair")["inference_stats"]["fail"]["count"] == 4
     devices.left_nothing(2)
 
 

@@ -48,6 +48,7 @@ def infer(server: Server, model: str, *inputs: Any, **more: Any) -> dict[str, An
 
 def counts(server: Server, model: str) -> dict[str, int]:
     """What the statistics extension counts of all versions of a model."""
+    server.settle()
     answer = rawhttp.request(*server.http.split(":"), "GET", f"/v2/models/{model}/stats")
     sums: dict[str, int] = {}
     for version in answer.json()["model_stats"]:
@@ -59,5 +60,6 @@ def counts(server: Server, model: str) -> dict[str, int]:
 
 
 def page(server: Server) -> dict[str, metrics.Family]:
+    server.settle()
     answer = rawhttp.request(*server.metrics.split(":"), "GET", "/metrics")
     return metrics.parse(answer.body.decode())

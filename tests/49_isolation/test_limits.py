@@ -165,6 +165,7 @@ def test_no_room_for_a_text_of_an_answer_is_no_fault_of_the_process(repository: 
     with Nereid(repository.path, options={"memory-budget": str(budget)}) as server, rawgrpc.Channel(server.grpc) as client:
         for _ in range(8):  # so much is read of a known client that the request comes in one piece, and is held once
             assert client.call("ModelInfer", request).code == "OK"
+        server.settle()  # what they held is given back
         old = process_of(server, "echo")
         with rawhttp.Connection(HOST, server.http_port) as greedy:
             greedy.send(announced + bytes(size - 1))

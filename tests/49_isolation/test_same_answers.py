@@ -162,20 +162,16 @@ def test_decoupled_responses_in_order(pairs: Nereid, model: str, times: int) -> 
 
 
 def test_statistics_are_those_of_the_backend(pairs: Nereid) -> None:
-    def rows(model: str) -> dict:
-        stats = rawhttp.request(HOST, pairs.http_port, "GET", f"/v2/models/{model}/stats").json()["model_stats"][0]
-        return stats
-
-    before = rows("iso_id_int8")
+    before = pairs.statistics("iso_id_int8")
     same(pairs, "http", "id_int8", {"INPUT0": values("INT8", (3,))}, ["INT8"])
-    after = rows("iso_id_int8")
+    after = pairs.statistics("iso_id_int8")
     assert after["inference_count"] == before["inference_count"] + 1
     assert after["execution_count"] == before["execution_count"] + 1
     assert after["inference_stats"]["success"]["count"] == before["inference_stats"]["success"]["count"] + 1
     assert after["last_inference"] >= before["last_inference"] > 0 or before["last_inference"] == 0
-    failed = rows("iso_crasher")["inference_stats"]["fail"]["count"]
+    failed = pairs.statistics("iso_crasher")["inference_stats"]["fail"]["count"]
     assert ask(pairs, "iso_crasher", [FAIL]).status == 400
-    assert rows("iso_crasher")["inference_stats"]["fail"]["count"] == failed + 1
+    assert pairs.statistics("iso_crasher")["inference_stats"]["fail"]["count"] == failed + 1
 
 
 def test_the_models_run_elsewhere(pairs: Nereid) -> None:
@@ -222,6 +218,6 @@ def test_rows_that_only_fill_gaps_do_not_count(pairs: Nereid, prefix: str) -> No
         assert answer.status == 200, answer.body
     for _ in range(3):
         assert ask(pairs, model, [7], rows=True, parameters={"sequence_id": 2}).status == 200
-    stats = rawhttp.request(HOST, pairs.http_port, "GET", f"/v2/models/{model}/stats").json()["model_stats"][0]
+    stats = pairs.statistics(model)
     assert stats["inference_stats"]["success"]["count"] == stats["inference_count"] == 5
     assert stats["inference_stats"]["fail"]["count"] == 0

@@ -46,7 +46,7 @@ def config(server: Server, model: str) -> dict[str, Any]:
 
 
 def statistics(server: Server, model: str) -> dict[str, Any]:
-    return rawhttp.get(server.http, f"/v2/models/{model}/stats").json()["model_stats"][0]
+    return server.statistics(model)
 
 
 def loads_and_unloads(models: Path, model: str, inputs: dict[str, np.ndarray]) -> None:

@@ -67,5 +67,5 @@ def test_requests_that_come_together_have_their_own(tmp_path: Path, datatype: st
         for answer, each in zip(answers[:-1], scalars, strict=False):
             expected = [[value] * 2 for value in each]
             assert answer.json()["outputs"][0]["data"] == [float(v) if datatype == "FP32" else v for row in expected for v in row]
-        counted = rawhttp.get(server.http, "/v2/models/m/stats").json()["model_stats"][0]
+        counted = server.statistics("m")
         assert counted["execution_count"] == 3

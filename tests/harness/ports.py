@@ -7,12 +7,12 @@ import random
 import socket
 
 FIRST, LAST = (int(port) for port in os.environ.get("NEREID_TEST_PORTS", "12000-32000").split("-"))
-_given: set[int] = set()
+_given: dict[int, None] = {}  # the oldest first
 
 
 def free_port() -> int:
     if len(_given) > (LAST - FIRST) // 2:
-        _given.clear()  # most of those who got them are gone; who is not has it bound
+        del _given[next(iter(_given))]  # who got it is gone, or has it bound
     for _ in range(1000):
         port = random.randint(FIRST, LAST - 1)
         if port in _given:
@@ -22,6 +22,6 @@ def free_port() -> int:
                 sock.bind(("0.0.0.0", port))
             except OSError:
                 continue
-        _given.add(port)
+        _given[port] = None
         return port
     raise RuntimeError(f"no free port between {FIRST} and {LAST}")

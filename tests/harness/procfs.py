@@ -60,7 +60,11 @@ def threads(pid: int) -> int:
 
 
 def all_sleep(pid: int) -> bool:
-    """No thread of the process runs or waits for a processor."""
+    """No thread of the process and of its children runs or waits for a processor. Looked at twice: a child may wake its parent between two looks."""
+    return all(_threads_sleep(each) for _ in range(2) for each in (pid, *children(pid)))
+
+
+def _threads_sleep(pid: int) -> bool:
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
             state = (task / "stat").read_text().rsplit(")", 1)[1].split()[0]

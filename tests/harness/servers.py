@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from . import logs, paths, ports, procfs, rawhttp
 from .process import Process, ServerFailed
@@ -122,6 +122,17 @@ class Server:
     def rest(self) -> None:
         """Before a model is unloaded that may just have been loaded: until the server bears that."""
 
+    def settle(self) -> None:
+        """Until what it does behind its answers is done, such as to count them: a backend tells what a request took when it has answered it."""
+        with contextlib.suppress(ServerFailed):  # it is busy otherwise
+            self.process.wait_until(lambda: procfs.all_sleep(self.pid), 10)
+
+    def statistics(self, model: str) -> dict[str, Any]:
+        """Of the model's first version, with all that was answered."""
+        self.settle()
+        row: dict[str, Any] = rawhttp.get(self.http, f"/v2/models/{model}/stats").json()["model_stats"][0]
+        return row
+
     def stop(self, **expected: float | int | None) -> float:
         try:
             return self.process.stop(**expected)  # type: ignore[arg-type]
@@ -186,8 +197,7 @@ class Reference(Server):
 
     def rest(self) -> None:
         """It crashes where the thread that loaded the model has answered and is not through yet: with one busy processor every time."""
-        with contextlib.suppress(ServerFailed):  # it is busy otherwise
-            self.process.wait_until(lambda: procfs.all_sleep(self.pid), 10)
+        self.settle()
 
     def leave(self) -> None:
         """It takes seconds to stop, and how it does is not what is asked here."""
