@@ -1,5 +1,6 @@
 #include "os/heap.h"
 
+#include "os/mutex.h"
 #include "os/thread.h"
 
 #include <fcntl.h>
@@ -170,12 +171,16 @@ static void empty_own_store(void)
     err_free(e);
 }
 
+/* Loops shorten their arenas at the same time, and what mallopt sets is for all of them. */
+static struct mutex shortening = MUTEX_INIT(MUTEX_RANK_LEAF);
+
 /* malloc_trim does not shorten arenas other than the first. The C library checks the end of an
  * arena when a large piece is freed, so one is freed. */
 void heap_shorten_own(void)
 {
     if (!ours)
         return;
+    mutex_lock(&shortening);
     mallopt(M_TRIM_THRESHOLD, 0);
     mallopt(M_TOP_PAD, 0);
     void **piece = malloc(PIECE_BYTES);
@@ -184,6 +189,7 @@ void heap_shorten_own(void)
     heap_free_all(piece);
     mallopt(M_TRIM_THRESHOLD, atomic_load_explicit(&kept_bytes, memory_order_relaxed));
     mallopt(M_TOP_PAD, PAD_BYTES);
+    mutex_unlock(&shortening);
 }
 
 /* Under a thread sanitizer nothing is in the C library's heap, which two threads then may not

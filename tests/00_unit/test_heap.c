@@ -3,8 +3,11 @@
 #include "os/thread.h"
 #include "support/unit.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
+#include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,6 +238,46 @@ static void large_pieces_are_kept_for_the_next(void **state)
     assert_kept_for_the_next(&layers);
 }
 
+/* How many threads have arenas shortened to nothing at the moment, and had at most. */
+static atomic_int shortening, most_shortening;
+static _Thread_local bool shortens;
+
+/* In place of the C library's: who begins to shorten gives others the chance to do so, too. */
+int mallopt(int what, int value)
+{
+    int (*real)(int, int);
+    *(void **)&real = dlsym(RTLD_NEXT, "mallopt");
+    if (what == M_TRIM_THRESHOLD && shortens != !value) {
+        shortens = !value;
+        int now = atomic_fetch_add(&shortening, shortens ? 1 : -1) + shortens;
+        if (now > atomic_load(&most_shortening))
+            atomic_store(&most_shortening, now);
+        for (int i = 0; shortens && i < 10000 && atomic_load(&shortening) < 2; i++)
+            sched_yield();
+    }
+    return real(what, value);
+}
+
+static void shorten_own(void *unused)
+{
+    (void)unused;
+    heap_shorten_own();
+}
+
+/* What one sets for it the other would take back before it has freed its piece, and the end of its
+ * arena would stay. */
+static void threads_shorten_one_after_the_other(void **state)
+{
+    (void)state;
+    heap_begin();
+    struct thread *t[2];
+    for (int i = 0; i < 2; i++)
+        unit_succeeds(thread_start("shorten", shorten_own, NULL, &t[i]));
+    for (int i = 0; i < 2; i++)
+        thread_join(t[i]);
+    assert_int_equal(most_shortening, 1);
+}
+
 #endif
 
 static void idle_bytes_are_known(void **state)
@@ -257,5 +300,6 @@ UNIT_MAIN(UNIT(idle_bytes_are_known))
 #else
 UNIT_MAIN(UNIT(threads_share_a_heap_that_need_not_grow), UNIT(what_a_crowd_leaves_is_given_back),
           UNIT(an_arena_that_another_thread_emptied_is_shortened),
-          UNIT(large_pieces_are_kept_for_the_next), UNIT(idle_bytes_are_known))
+          UNIT(large_pieces_are_kept_for_the_next), UNIT(threads_shorten_one_after_the_other),
+          UNIT(idle_bytes_are_known))
 #endif

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from harness import again, compare, logs, metrics, paths, ports, procfs
 from harness.process import Process, Reported, ServerFailed
+from harness.servers import Server
 
 pytestmark = pytest.mark.once
 
@@ -93,6 +94,29 @@ def test_an_end_that_is_expected(tmp_path: Path) -> None:
     assert running.exit_status == -signal.SIGKILL
 
 
+class Starting(Server):
+    """A program that aborts the first time that it starts."""
+
+    kind = "starting"
+    words = "of others' code"
+
+    def command(self) -> list[str]:
+        again = Path(self.repositories[0]) / "again"
+        return ["/bin/sh", "-c", f"test -e {again} && exec tail -f /dev/null; echo \"{self.words}\"; touch {again}; kill -ABRT $$"]
+
+    def ready(self) -> bool:
+        return self.process.running() and (Path(self.repositories[0]) / "again").exists() and self.words not in self.process.log()
+
+
+def test_who_is_aborted_by_others_while_it_starts_is_started_again(tmp_path: Path) -> None:
+    with pytest.raises(ServerFailed, match="ended by signal 6"):
+        Starting(tmp_path).start()
+    (tmp_path / "again").unlink()
+    server = Starting(tmp_path)
+    server.aborts_with = (Starting.words,)
+    server.start().kill()
+
+
 def test_an_early_end_is_noticed(tmp_path: Path) -> None:
     process = _shell(tmp_path, "echo no port for me; exit 1")
     with pytest.raises(ServerFailed, match="(?s)before it was ready.*no port for me"):
@@ -125,6 +149,7 @@ def test_a_deaf_server_is_ended(tmp_path: Path) -> None:
 def test_ports_that_are_given_one_after_the_other_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where more were given than there are."""
     monkeypatch.setattr(ports, "LAST", ports.FIRST + 100)
+    monkeypatch.setattr(ports, "_given", {})
     given = [ports.free_port() for _ in range(300)]
     assert all(len(set(given[i : i + 20])) == 20 for i in range(len(given) - 20))
 

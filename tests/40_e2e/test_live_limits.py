@@ -78,7 +78,9 @@ def run_large(page: Page) -> str:
     """Presses Run; what is shown then. The page computes for no longer than with small outputs, as people notice it."""
     said = "document.querySelector('#said').textContent"
     settled = f"new Promise((done) => {{ const look = () => {said} ? done() : setTimeout(look, 20); look(); }})"
-    tasks = page.tasks_ms(f"{said} = '', document.querySelector('#detail form button.main').click(), {settled}")
+    button = "document.querySelector('#detail form button.main')"
+    page.until(button)
+    tasks = page.tasks_ms(f"{said} = '', {button}.click(), {settled}")
     assert max(tasks) < NOTICED_MS
     return page.text("#detail [role=region]")
 

@@ -22,8 +22,12 @@ READY_WITHIN = 240  # seconds
 EXIT_WITHIN = {"nereid": "120", "compiled": "120", "reference": "10"}
 
 
+STUB_WITHOUT_A_TURN = "boost::interprocess::lock_exception"  # of the compiled backend, some of the times when a stub had none
+
+
 class Compiled(Nereid):
     kind = "compiled"
+    aborts_with = (STUB_WITHOUT_A_TURN,)
 
 
 def _backends(kind: str, folder: Path) -> Path:
@@ -69,7 +73,7 @@ def make_server(kind: str, backends: dict[str, Path], models: Path, options: dic
     made = KINDS.get(kind, Compiled)
     server = made(models, {**usual, **(options or {})}, env=environment(), wait_ready=False)
     if isinstance(server, Reference):
-        server.aborts_with += ("boost::interprocess::lock_exception",)  # of the backend, some of the times when a stub had no turn
+        server.aborts_with += (STUB_WITHOUT_A_TURN,)
     return server
 
 

@@ -239,5 +239,5 @@ class Process:
         if self._pidfd >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
-            if not self._ours:
+            if not self._ours or self.crashed():
                 _end_stubs(self.pid)

@@ -31,6 +31,9 @@ class Server:
     kind: ClassVar[str]
     judged: ClassVar[bool] = True  # how it ends is looked at
     mend: ClassVar[Callable[[str], str]] = str  # its log is read as it is
+    STARTS: ClassVar[int] = 10
+    # The last words of others' code in it, which aborts now and then while it starts. Nothing was asked of it by then: it is started again, a few times.
+    aborts_with: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -117,7 +120,19 @@ class Server:
         self._process = Process(self.kind, self.command(), log, self.env, self.judged, mend=type(self).mend)
 
     def wait_until_ready(self, seconds: float, period: float = 0.01) -> None:
-        self.ready_after = self.process.wait_until(self.ready, seconds, period)
+        for left in reversed(range(self.STARTS)):
+            try:
+                self.ready_after = self.process.wait_until(self.ready, seconds, period)
+                return
+            except ServerFailed:
+                if not left or not self._aborted():
+                    raise
+                self.process.kill()
+                self._launch()
+
+    def _aborted(self) -> bool:
+        log = self.process.log()
+        return self.process.exit_status == -signal.SIGABRT and any(words in log for words in self.aborts_with)
 
     def rest(self) -> None:
         """Before a model is unloaded that may just have been loaded: until the server bears that."""
@@ -170,30 +185,10 @@ class Nereid(Server):
 
 
 class Reference(Server):
-    """Aborts now and then while it starts. Nothing has been asked of it by then, so it is started again, a few times."""
-
     kind = "reference"
     judged = False
     mend = staticmethod(logs.mended)
-    STARTS: ClassVar[int] = 10
-    # The last words of these aborts.
     aborts_with: tuple[str, ...] = ("epoll_wait error: Bad file descriptor",)  # of its gRPC library, whose poller waits on what is closed already
-
-    def wait_until_ready(self, seconds: float, period: float = 0.01) -> None:
-        for _ in range(1, self.STARTS):
-            try:
-                super().wait_until_ready(seconds, period)
-                return
-            except ServerFailed:
-                if not self._aborted():
-                    raise
-                self.process.kill()
-                self._launch()
-        super().wait_until_ready(seconds, period)
-
-    def _aborted(self) -> bool:
-        log = self.process.log()
-        return self.process.exit_status == -signal.SIGABRT and any(words in log for words in self.aborts_with)
 
     def rest(self) -> None:
         """It crashes where the thread that loaded the model has answered and is not through yet: with one busy processor every time."""
