@@ -24,6 +24,9 @@
 #define FIRST_KEPT_BYTES (1 << 20)
 #define KEPT_BYTES       (2 * MAPPED_BYTES)
 
+/* Threads that other threads start meanwhile take turns, too. */
+#define SECOND_HEAP_TRIES 8
+
 /* A part of the 64 MiB that an arena other than the first can have. */
 #define GROWN_BYTES ((size_t)32 << 20)
 
@@ -171,26 +174,54 @@ static void empty_own_store(void)
     err_free(e);
 }
 
-/* Loops shorten their arenas at the same time, and what mallopt sets is for all of them. */
+/* Threads shorten their arenas at the same time, and what mallopt sets is for all of them. */
 static struct mutex shortening = MUTEX_INIT(MUTEX_RANK_LEAF);
 
 /* malloc_trim does not shorten arenas other than the first. The C library checks the end of an
- * arena when a large piece is freed, so one is freed. */
-void heap_shorten_own(void)
+ * arena when a large piece is freed, so one is freed. Returns false if the calling thread's arena
+ * is the first: that one ends where brk says, and others lie behind. */
+static bool shorten_own_arena(void)
 {
-    if (!ours)
-        return;
     mutex_lock(&shortening);
     mallopt(M_TRIM_THRESHOLD, 0);
     mallopt(M_TOP_PAD, 0);
     void **piece = malloc(PIECE_BYTES);
+    bool first = (uintptr_t)piece < (uintptr_t)sbrk(0);
     if (piece)
         *piece = NULL;
     heap_free_all(piece);
     mallopt(M_TRIM_THRESHOLD, atomic_load_explicit(&kept_bytes, memory_order_relaxed));
     mallopt(M_TOP_PAD, PAD_BYTES);
     mutex_unlock(&shortening);
+    return !first;
 }
+
+void heap_shorten_own(void)
+{
+    if (ours)
+        shorten_own_arena();
+}
+
+#if !defined(__SANITIZE_THREAD__)
+static void heap_shorten(void *arg)
+{
+    *(bool *)arg = shorten_own_arena();
+}
+
+/* The second arena may be that of threads that do nothing at the moment. New threads get arenas by
+ * turns, or one that no thread has. */
+static void shorten_second_heap(void)
+{
+    bool done = false;
+    for (int i = 0; i < SECOND_HEAP_TRIES && !done; i++) {
+        struct thread *t;
+        struct err *e = thread_start("heap", heap_shorten, &done, &t);
+        if (!e)
+            thread_join(t);
+        err_free(e);
+    }
+}
+#endif
 
 /* Under a thread sanitizer nothing is in the C library's heap, which two threads then may not
  * trim at the same time: each would make it ready first. */
@@ -198,6 +229,8 @@ void heap_give_back(void)
 {
 #if !defined(__SANITIZE_THREAD__)
     malloc_trim(0);
+    if (ours)
+        shorten_second_heap();
 #endif
 }
 

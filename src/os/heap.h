@@ -34,7 +34,7 @@ void heap_empty_own(void);
  * address sanitizer, or if the heap is not the server's own. */
 void heap_shorten_own(void);
 
-/* heap_give_back - give free pages anywhere back to the system; an address sanitizer also frees its
- * quarantine. Takes milliseconds where many pieces lie, during which others wait for memory. Any
- * thread. */
+/* heap_give_back - give free pages anywhere back to the system, the ends of both arenas, too, for
+ * which threads are started; an address sanitizer frees its quarantine instead. Takes milliseconds
+ * where many pieces lie, during which others wait for memory. Any thread. */
 void heap_give_back(void);

@@ -238,6 +238,51 @@ static void large_pieces_are_kept_for_the_next(void **state)
     assert_kept_for_the_next(&layers);
 }
 
+struct idle_ends {
+    sem_t left, seen;
+};
+
+static void leave_an_end_and_wait(void *arg)
+{
+    struct idle_ends *ends = arg;
+    void *pieces[CROWD];
+    for (size_t i = 0; i < CROWD; i++)
+        pieces[i] = memset(malloc(5000), 1, 5000);
+    for (size_t i = 0; i < CROWD; i++)
+        free(pieces[i]);
+    sem_post(&ends->left);
+    sem_wait(&ends->seen);
+}
+
+/* Two threads, since the C library gives them arenas by turns: none of them gives anything back
+ * itself. */
+static void ends_of_threads_that_wait_are_given_back(void **state)
+{
+    (void)state;
+    heap_begin();
+    heap_keep_large();
+    struct idle_ends ends;
+    struct thread *t[2];
+    sem_init(&ends.left, 0, 0);
+    sem_init(&ends.seen, 0, 0);
+    size_t before = resident();
+    for (int i = 0; i < 2; i++)
+        unit_succeeds(thread_start("waits", leave_an_end_and_wait, &ends, &t[i]));
+    for (int i = 0; i < 2; i++)
+        sem_wait(&ends.left);
+    size_t during = resident();
+    heap_give_back();
+    size_t after = resident();
+    for (int i = 0; i < 2; i++)
+        sem_post(&ends.seen);
+    for (int i = 0; i < 2; i++)
+        thread_join(t[i]);
+    sem_destroy(&ends.left);
+    sem_destroy(&ends.seen);
+    assert_in_range(during, before + ((size_t)8 << 20), SIZE_MAX);
+    assert_in_range(after, 0, before + ((size_t)1 << 20));
+}
+
 /* How many threads have arenas shortened to nothing at the moment, and had at most. */
 static atomic_int shortening, most_shortening;
 static _Thread_local bool shortens;
@@ -300,6 +345,6 @@ UNIT_MAIN(UNIT(idle_bytes_are_known))
 #else
 UNIT_MAIN(UNIT(threads_share_a_heap_that_need_not_grow), UNIT(what_a_crowd_leaves_is_given_back),
           UNIT(an_arena_that_another_thread_emptied_is_shortened),
-          UNIT(large_pieces_are_kept_for_the_next), UNIT(threads_shorten_one_after_the_other),
-          UNIT(idle_bytes_are_known))
+          UNIT(large_pieces_are_kept_for_the_next), UNIT(ends_of_threads_that_wait_are_given_back),
+          UNIT(threads_shorten_one_after_the_other), UNIT(idle_bytes_are_known))
 #endif
