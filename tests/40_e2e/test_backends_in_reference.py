@@ -3,7 +3,6 @@ in both servers"): every datatype, shapes, batches, and answers compared with ON
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -207,10 +206,6 @@ def ask(
     return {name: result.as_numpy(name) for name in names}
 
 
-def statistics(server: Server, model: str) -> dict[str, Any]:
-    return server.statistics(model)
-
-
 def at_once(count: int, work: Any) -> list[Any]:
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(work, range(count)))
@@ -279,7 +274,7 @@ def test_identity_batches_and_counts(served: Server) -> None:
         np.testing.assert_array_equal(ask(served, "grpc", "copy_batch", {"INPUT0": data})["OUTPUT0"], data)
 
     at_once(16, one)
-    found = statistics(served, "copy_batch")
+    found = served.statistics("copy_batch")
     assert found["inference_count"] == 16
     assert found["execution_count"] < 16
     assert found["inference_stats"]["success"]["count"] == 16
@@ -293,12 +288,12 @@ def test_identity_batches_strings_of_every_length(served: Server) -> None:
         assert ask(served, "grpc", "copy_strings", {"INPUT0": data})["OUTPUT0"].tolist() == data.tolist()
 
     at_once(8, one)
-    assert statistics(served, "copy_strings")["execution_count"] == 1
+    assert served.statistics("copy_strings")["execution_count"] == 1
 
 
 def test_identity_waits_as_told(served: Server) -> None:
     ask(served, "http", "copy_slow", {"INPUT0": np.array([1], np.float32)})
-    found = statistics(served, "copy_slow")["inference_stats"]
+    found = served.statistics("copy_slow")["inference_stats"]
     assert found["compute_infer"]["count"] == found["success"]["count"] == 1
     assert found["compute_infer"]["ns"] >= 35_000_000
 
@@ -353,7 +348,7 @@ def test_onnx_strings_in_batches(served: Server) -> None:
         assert ask(served, "grpc", "strings_together", {"x": data})["y"].tolist() == data.tolist()
 
     at_once(6, one)
-    counted = statistics(served, "strings_together")
+    counted = served.statistics("strings_together")
     assert (counted["inference_count"], counted["execution_count"]) == (8, 1)
 
 
@@ -396,7 +391,7 @@ def test_onnx_gives_each_request_its_rows(served: Server, repository: Repository
         np.testing.assert_allclose(found, expected.reshape(24, 3, 8)[index, : 1 + index % 3], atol=1e-5)
 
     at_once(24, one)
-    counted = statistics(served, model)
+    counted = served.statistics(model)
     if model == "dense":
         assert counted["execution_count"] < counted["inference_stats"]["success"]["count"]
 
@@ -462,7 +457,7 @@ def test_onnx_error_while_running(served: Server) -> None:
         with pytest.raises(grpcclient.InferenceServerException, match="onnx runtime error .*out of data bounds"):
             ask(served, "grpc", "gather", {"index": np.array([[7]], np.int64)})
         assert ask(served, "grpc", "gather", {"index": np.array([[3], [1]], np.int64)})["y"].tolist() == [[30], [10]]
-    counted = statistics(served, "gather")["inference_stats"]
+    counted = served.statistics("gather")["inference_stats"]
     assert (counted["fail"]["count"], counted["success"]["count"]) == (2, 2)
 
 

@@ -283,19 +283,15 @@ def test_only_what_is_wanted_is_run(ours: Server) -> None:
         assert outputs(infer(ours, "inner", X, outputs=[{"name": wanted}])) == {
             wanted: tensor(wanted, X["data"])
         }
-    before = _statistics(ours, "other")["inference_count"]
+    before = ours.statistics("other")["inference_count"]
     infer(ours, "inner", X, outputs=[{"name": "A"}])
     infer(ours, "fork", X, outputs=[{"name": "A"}])
-    assert _statistics(ours, "other")["inference_count"] == before
-
-
-def _statistics(server: Server, model: str) -> dict[str, Any]:
-    return server.statistics(model)
+    assert ours.statistics("other")["inference_count"] == before
 
 
 def _counts(server: Server, model: str) -> dict[str, Any]:
     """Without times."""
-    got = _statistics(server, model)
+    got = server.statistics(model)
     return {
         "inferences": got["inference_count"],
         "executions": got["execution_count"],
@@ -322,7 +318,7 @@ def test_statistics(kind: str, repository: Path) -> None:
         }
         server.process.wait_for(lambda: _counts(server, "batched"), expected)
         assert _counts(server, "id_batch")["inferences"] == 12
-        whole, part = _statistics(server, "batched"), _statistics(server, "id_batch")
+        whole, part = server.statistics("batched"), server.statistics("id_batch")
         for time in ("compute_input", "compute_infer", "compute_output"):
             assert whole["inference_stats"][time]["ns"] == part["inference_stats"][time]["ns"]
         failures = 1 if kind == "nereid" else 2  # the reference counts each twice

@@ -49,7 +49,7 @@ def test_one_at_a_time(kind: type[Server], board: Board, options: dict[str, str 
         seen = [one.result() for one in ask_many(pool, server, "a", 60) + ask_many(pool, server, "b", 60)]
         assert max(one.most for one in seen) == 1
         assert sorted(one.execution for one in seen) == list(range(min(one.execution for one in seen), 120 + min(one.execution for one in seen)))
-        assert [witness.stats(server, name)["execution_count"] for name in "ab"] == [60, 60]
+        assert [server.statistics(name)["execution_count"] for name in "ab"] == [60, 60]
     board.shut_gate()
     with kind(board.repository.path, options | {"rate-limit": "off"}) as server:
         assert meet(board, server, ask_many(pool, server, "a", 3) + ask_many(pool, server, "b", 3), 2) > 1

@@ -11,7 +11,7 @@ import pytest
 from harness import rawhttp
 from harness.process import ServerFailed
 from harness.repository import Repository
-from harness.servers import KINDS, HOST, Nereid, Reference, Server
+from harness.servers import KINDS, Nereid, Reference, Server
 from models import onnx_models
 from onnx import helper
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import BOTH
@@ -147,10 +146,6 @@ def load(server: Server, model: str) -> rawhttp.Answer:
 def unload(server: Server, model: str) -> rawhttp.Answer:
     server.rest()
     return rawhttp.post(server.http, f"/v2/repository/models/{model}/unload", b"")
-
-
-def stats(server: Server, model: str) -> dict[str, Any]:
-    return server.statistics(model)
 
 
 @pytest.fixture(params=BOTH)

@@ -6,7 +6,7 @@ import numpy as np
 from harness import rawhttp
 from harness.servers import Server
 
-from clients import ask, at_once, statistics
+from clients import ask, at_once
 
 Answers = Callable[[np.ndarray], np.ndarray]
 
@@ -38,6 +38,6 @@ def give_each_request_its_rows(server: Server, model: str, output: str, answers:
         np.testing.assert_allclose(found, expected[index : index + 1], atol=1e-5)
 
     at_once(24, one_client)
-    counted = statistics(server, model)
+    counted = server.statistics(model)
     if together:
         assert counted["execution_count"] < counted["inference_stats"]["success"]["count"]

@@ -45,10 +45,6 @@ def config(server: Server, model: str) -> dict[str, Any]:
     return rawhttp.get(server.http, f"/v2/models/{model}/config").json()
 
 
-def statistics(server: Server, model: str) -> dict[str, Any]:
-    return server.statistics(model)
-
-
 def loads_and_unloads(models: Path, model: str, inputs: dict[str, np.ndarray]) -> None:
     """200 rounds of load, infer and unload: what they hold does not grow by 2 % after the tenth."""
     rounds = 200 if paths.BUILD == paths.RELEASE else 12

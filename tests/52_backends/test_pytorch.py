@@ -5,7 +5,6 @@ import os
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from tritonclient.utils import InferenceServerException
 
 import batches
 import torch_oracle
-from clients import PROTOCOLS, ask, at_once, config, load, loads_and_unloads, parameters, statistics, tensor
+from clients import PROTOCOLS, ask, at_once, load, loads_and_unloads, parameters, tensor
 
 PYTORCH = 'backend: "pytorch"\n'
 PLATFORM = 'platform: "pytorch_libtorch"\n'
@@ -417,7 +416,7 @@ def test_each_request_gets_its_strings(served: Server) -> None:
         assert decoded(found) == [f"WORD {index}!", "X" * index + "!"]
 
     at_once(8, one_client)
-    counted = statistics(served, "shout_batched")
+    counted = served.statistics("shout_batched")
     assert counted["execution_count"] < counted["inference_stats"]["success"]["count"]
 
 
@@ -463,7 +462,7 @@ def test_each_request_gets_its_rows(served: Server, repository: Repository, mode
 def test_a_number_is_of_its_own_request(served: Server) -> None:
     """Requests that came together with other numbers; one of them has two."""
     factors = [[3], [5], [3], [7], [5], [3], [2, 4]]
-    before = statistics(served, "scaled")["execution_count"]
+    before = served.statistics("scaled")["execution_count"]
 
     def one_client(index: int) -> None:
         rows = np.full((len(factors[index]), 2), index, np.float32)
@@ -475,7 +474,7 @@ def test_a_number_is_of_its_own_request(served: Server) -> None:
             ask(served, "grpc", "scaled", {"x": rows, "factor": factor})
 
     at_once(len(factors), one_client)
-    assert statistics(served, "scaled")["execution_count"] == before + 3
+    assert served.statistics("scaled")["execution_count"] == before + 3
     rows = np.ones((8, 2), np.float32)
     assert ask(served, "grpc", "scaled", {"x": rows, "factor": np.full((8, 1), 9)})["y__0"].tolist() == (9 * rows).tolist()
 

@@ -12,7 +12,7 @@ from harness.repository import Repository
 from harness.servers import Nereid, Server
 
 import torch_packages
-from clients import PROTOCOLS, ask, at_once, config, load, loads_and_unloads, statistics, tensor
+from clients import PROTOCOLS, ask, at_once, config, load, loads_and_unloads, tensor
 
 AOTI = 'platform: "torch_aoti"\n'
 DYNAMIC = "dynamic_batching { max_queue_delay_microseconds: 500000 preferred_batch_size: [ 3 ] }\n"
@@ -122,7 +122,7 @@ def test_batches_have_rows_enough(served: Server, model: str) -> None:
         x, b, _scale = given(rows, seed=rows)
         arrays = [x, b, np.arange(1, rows + 1, dtype=np.float32).reshape(rows, 1)]
         expect(ask(served, "grpc", model, by_tree(arrays)), *BY_TREE[3:], arrays)
-    before = statistics(served, model)
+    before = served.statistics(model)
 
     def one(index: int) -> None:
         x, b, _scale = given(1, seed=index)
@@ -130,7 +130,7 @@ def test_batches_have_rows_enough(served: Server, model: str) -> None:
         expect(ask(served, "http", model, by_tree(arrays)), *BY_TREE[3:], arrays)
 
     at_once(3, one)
-    after = statistics(served, model)
+    after = served.statistics(model)
     assert after["inference_count"] == before["inference_count"] + 3
     assert after["execution_count"] == before["execution_count"] + 1
 

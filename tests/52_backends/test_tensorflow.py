@@ -20,7 +20,7 @@ from tritonclient.grpc import service_pb2 as pb
 import batches
 import tensorflow_files as files
 import tensorflow_oracle
-from clients import PROTOCOLS, ask, at_once, config, load, loads_and_unloads, parameters, statistics, tensor
+from clients import PROTOCOLS, ask, at_once, config, load, loads_and_unloads, parameters, tensor
 
 GRAPH, SAVED = 'platform: "tensorflow_graphdef"\n', 'platform: "tensorflow_savedmodel"\n'
 DYNAMIC = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 500000 }\n"
@@ -479,7 +479,7 @@ def test_shapes_that_differ_in_a_batch(served: Server, model: str) -> None:
         np.testing.assert_array_equal(got["y"], x + x)
         assert got["y_count"].item() == got["y_sum"].item() - got["y_before"].item() == x.size
         assert got["y_shape"].tolist() == got["y_flat"].tolist() == [list(x.shape[1:])]
-    batches_of = statistics(served, model)["execution_count"]
+    batches_of = served.statistics(model)["execution_count"]
     if batches_of == 1:  # they came together
         assert [got["y_longest"].item() for got in found] == [9] * 4
         assert max(got["y_sum"].item() for got in found) == sum(x.size for x in data)
