@@ -155,6 +155,11 @@ static void warn_of_model(const struct model *model)
     if (model->has_state)
         blog_warn("model '%s' has a state: each run begins with the one that the file has",
                   model->name);
+    const char *threads = bconfig_parameter(model->config, "COMPILATION_NUM_THREADS");
+    if (threads && *threads && strcmp(model->options.device, "CPU") == 0)
+        blog_warn("model '%s': COMPILATION_NUM_THREADS has no effect, since OpenVINO's device CPU "
+                  "does not know it",
+                  model->name);
 }
 
 static TRITONSERVER_Error *openvino_model_load(struct model *model)

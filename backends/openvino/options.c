@@ -6,7 +6,6 @@
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
-#include "../common/blog.h"
 
 /* The values of a parameter: a whole number, or one of the words, which are passed on unchanged
  * except for bf16. */
@@ -137,9 +136,6 @@ TRITONSERVER_Error *options_read(const struct vino *vino, yyjson_val *config,
             add_property(&options, rule->property, "bf16");
         else if (!on_cpu || strcmp(rule->parameter, "COMPILATION_NUM_THREADS") != 0)
             add_property(&options, rule->property, value);
-        else
-            blog_warn(
-                "COMPILATION_NUM_THREADS has no effect: OpenVINO's device CPU does not know it");
     }
     const char *extension = bconfig_parameter(config, "CPU_EXTENSION_PATH");
     options.extension = extension && *extension ? extension : NULL;

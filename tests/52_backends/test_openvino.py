@@ -428,6 +428,13 @@ def test_a_setting_of_the_command_line_that_nobody_reads_is_told(repository: Rep
         assert "the setting 'default-max-batchsize' of backend 'openvino' is unknown and has no effect" in server.process.log()
 
 
+def test_a_parameter_without_effect_is_told_once_with_its_model(repository: Repository) -> None:
+    with Nereid(repository.path, {"model-control-mode": "explicit"}) as server:
+        assert load(server, "with_threads") == (200, "")
+        told = [line for line in server.process.log().splitlines() if "COMPILATION_NUM_THREADS has no effect" in line]
+    assert len(told) == 1 and "model 'with_threads'" in told[0], told
+
+
 def test_a_gpu_instance_is_refused(served: Server, repository: Repository) -> None:
     folder = repository.model("bad_gpu", OPENVINO + "max_batch_size: 4\ninstance_group { kind: KIND_MODEL }\n" + DENSE)
     openvino_oracle.save_ir(onnx_models.dense(), folder)
