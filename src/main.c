@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 /* Reports the crash, then lets the signal have its default effect. */
 static void on_crash(int number)
@@ -43,6 +44,24 @@ static void watch_crashes(void)
         if (sigaction(numbers[i], NULL, &there) == 0 && there.sa_handler == SIG_DFL)
             sigaction(numbers[i], &act, NULL);
     }
+}
+
+/* These stand before the C library's for all code in the process, also that of backends and of
+ * their runtimes: src/os/process/environment.h says why. */
+__attribute__((visibility("default"))) int setenv(const char *name, const char *value,
+                                                  int overwrite)
+{
+    return nereid_private_v1.environment_set(name, value, overwrite);
+}
+
+__attribute__((visibility("default"))) int putenv(char *text)
+{
+    return nereid_private_v1.environment_put(text);
+}
+
+__attribute__((visibility("default"))) int unsetenv(const char *name)
+{
+    return nereid_private_v1.environment_unset(name);
 }
 
 int main(int argc, char **argv)

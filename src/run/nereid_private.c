@@ -3,6 +3,7 @@
 #include "run/hosted.h"
 #include "run/run.h"
 #include "os/process/crash.h"
+#include "os/process/environment.h"
 #include "os/shm_guard.h"
 #include "os/signal_stack.h"
 #include "isolate/child/isolate_child.h"
@@ -40,6 +41,9 @@ const struct nereid_private nereid_private_v1 = {
     .run = run_program,
     .crash_line = tell_crash,
     .memory_fault = shm_guard_fault,
+    .environment_set = environment_set,
+    .environment_put = environment_put,
+    .environment_unset = environment_unset,
     .host_open = host_open,
     .host_server = host_server,
     .host_ports = hosted_ports,

@@ -95,6 +95,14 @@ def test_serves(repository: Repository, serve: Callable[..., Nereid]) -> None:
     assert server.process.log().count("successfully loaded") == 3
 
 
+@pytest.mark.threadless
+def test_libraries_set_variables_while_others_read_them(repository: Repository, serve: Callable[..., Nereid]) -> None:
+    """As the runtimes of models do that are loaded at once: nobody crashes, each variable is found, each process is started."""
+    _add(repository, "environment", "environment", FAULTY)
+    server = serve()
+    assert _ask(server, "environment", {"IN": np.array([7], np.int32)}, ["OUT"]).as_numpy("OUT") == [7]
+
+
 def test_outputs_are_made_as_they_are_asked_for(repository: Repository, serve: Callable[..., Nereid]) -> None:
     _add(repository, "plain", "addsub", ADDSUB)
     server = serve()
