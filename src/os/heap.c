@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <malloc.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -72,7 +71,10 @@ static void grow_second_heap(void)
 }
 
 static bool ours; /* true after heap_begin; written before there is another thread */
-static atomic_int kept_bytes = FIRST_KEPT_BYTES;
+static int kept_bytes = FIRST_KEPT_BYTES; /* guarded by settings */
+
+/* What mallopt sets is for all threads, and each that shortens its arena sets it for a moment. */
+static struct mutex settings = MUTEX_INIT(MUTEX_RANK_LEAF);
 
 void heap_begin(void)
 {
@@ -86,9 +88,11 @@ void heap_keep_large(void)
 {
     if (!ours)
         return;
-    atomic_store_explicit(&kept_bytes, KEPT_BYTES, memory_order_relaxed);
+    mutex_lock(&settings);
+    kept_bytes = KEPT_BYTES;
     mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    mutex_unlock(&settings);
 }
 
 bool heap_is_own(void)
@@ -174,15 +178,12 @@ static void empty_own_store(void)
     err_free(e);
 }
 
-/* Threads shorten their arenas at the same time, and what mallopt sets is for all of them. */
-static struct mutex shortening = MUTEX_INIT(MUTEX_RANK_LEAF);
-
 /* malloc_trim does not shorten arenas other than the first. The C library checks the end of an
  * arena when a large piece is freed, so one is freed. Returns false if the calling thread's arena
  * is the first: that one ends where brk says, and others lie behind. */
 static bool shorten_own_arena(void)
 {
-    mutex_lock(&shortening);
+    mutex_lock(&settings);
     mallopt(M_TRIM_THRESHOLD, 0);
     mallopt(M_TOP_PAD, 0);
     void **piece = malloc(PIECE_BYTES);
@@ -190,9 +191,9 @@ static bool shorten_own_arena(void)
     if (piece)
         *piece = NULL;
     heap_free_all(piece);
-    mallopt(M_TRIM_THRESHOLD, atomic_load_explicit(&kept_bytes, memory_order_relaxed));
+    mallopt(M_TRIM_THRESHOLD, kept_bytes);
     mallopt(M_TOP_PAD, PAD_BYTES);
-    mutex_unlock(&shortening);
+    mutex_unlock(&settings);
     return !first;
 }
 
@@ -216,9 +217,11 @@ static void shorten_second_heap(void)
     for (int i = 0; i < SECOND_HEAP_TRIES && !done; i++) {
         struct thread *t;
         struct err *e = thread_start("heap", heap_shorten, &done, &t);
-        if (!e)
-            thread_join(t);
-        err_free(e);
+        if (e) {
+            err_free(e);
+            return;
+        }
+        thread_join(t);
     }
 }
 #endif
