@@ -34,7 +34,9 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test-logs"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 JOBS = str(os.cpu_count() or 2)
-FAILED = 30  # are named at the end
+FAILED = 30  # lines on failures at the end
+ERRORS = 3  # lines of a server's log for each of them
+ERROR_IN_LOG = re.compile(r"^E\d{4} |UNAVAILABLE: |: error: |crashed: ")
 SECONDS = 1800  # time limit of a stage without its own; the slowest stage needs a third of it on a busy machine
 LANES = int(os.environ.get("NEREID_TEST_LANES", 0)) or min(2 * int(JOBS), 16)
 FIRST_PORT, LAST_PORT = os.environ.get("NEREID_TEST_PORTS", "12000-32000").split("-")
@@ -550,12 +552,19 @@ def slowest(stages: list[Stage]) -> list[str]:
 
 
 def failures(stages: list[Stage]) -> list[str]:
-    """The tests that failed, each with the first line of what it says."""
-    found = []
+    """What the tests that failed say: the first line, and what a server's log says of errors. Who says the same, as all tests of a server that
+    did not start, is told once."""
+    said: dict[str, list[str]] = {}
     for name, case in all_cases(stages):
         if has_failed(case):
             words = next((child.get("message") or "" for child in case if child.tag in ("failure", "error", "skipped")), "")
-            found.append(f"  {name[:120]}: {words.strip().partition(chr(10))[0][:120]}")
+            said.setdefault(words.strip(), []).append(name[:120])
+    found = []
+    for words, names in said.items():
+        first, *more = words.splitlines() or [""]
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        found.append(f"  {names[0]}{others}: {first[:120]}")
+        found += [f"    {line.strip()[:240]}" for line in more if ERROR_IN_LOG.search(line)][:ERRORS]
     return found[:FAILED] + [f"  and {len(found) - FAILED} more"] * (len(found) > FAILED)
 
 

@@ -152,6 +152,24 @@ def test_what_failed_is_named_at_the_end(
     assert said[2:3] == ["  and 1 more"] and "test_good" not in "".join(said)
 
 
+def test_a_server_that_does_not_start_is_told_once(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what its log says of it."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
+    monkeypatch.setattr(run_tests, "PYTHON", sys.executable)
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    (folder / "conftest.py").write_text(CONFTEST.partition("@pytest.fixture")[0])
+    text = "it ended\nI1201 13:16:10 1 a.c:1] \"fine\"\n| mine | 1 | UNAVAILABLE: no such file |\nE1201 13:16:10 1 a.c:2] \"failed\""
+    served = f"@pytest.fixture(scope='module')\ndef served():\n    raise AssertionError({text!r})\n"
+    (folder / "test_it.py").write_text(f"import pytest\n{served}def test_a(served): pass\ndef test_b(served): pass\n")
+    run_tests.run_stages([Stage("some", "some", run_tests.pytest(), where=(str(folder),))], lanes=1)
+    said = capsys.readouterr().out.partition("the tests that failed:\n")[2].splitlines()
+    assert said[0].startswith("  some: test_it::test_a and 1 more: failed on setup with") and "it ended" in said[0]
+    assert said[1:3] == ["    | mine | 1 | UNAVAILABLE: no such file |", '    E1201 13:16:10 1 a.c:2] "failed""']
+
+
 def test_help_tells_of_stages() -> None:
     for tool, stages in (("run_tests", run_tests.STAGES), ("test_long", [*test_long.ALONE, *test_long.BESIDE])):
         ran = subprocess.run([sys.executable, ROOT / "tools" / f"{tool}.py", "--help"], capture_output=True, text=True, timeout=60, check=True)
