@@ -64,6 +64,11 @@ __attribute__((visibility("default"))) int unsetenv(const char *name)
     return nereid_private_v1.environment_unset(name);
 }
 
+__attribute__((visibility("default"))) int clearenv(void)
+{
+    return nereid_private_v1.environment_clear();
+}
+
 int main(int argc, char **argv)
 {
     watch_crashes();

@@ -28,11 +28,12 @@ struct nereid_private {
      * handler of SIGBUS, which returns then; false: the address is of no such memory. */
     bool (*memory_fault)(void *address);
 
-    /* environment_set, environment_put, environment_unset - what setenv, putenv and unsetenv do,
-     * for threads that read the variables meanwhile. */
+    /* environment_set, environment_put, environment_unset, environment_clear - what setenv, putenv,
+     * unsetenv and clearenv do, for threads that read the variables meanwhile. */
     int (*environment_set)(const char *name, const char *value, int overwrite);
     int (*environment_put)(char *text);
     int (*environment_unset)(const char *name);
+    int (*environment_clear)(void);
 
     /* host_open - start a server with the command line of argv inside a program, which keeps its
      * signals, and load its models. Blocks; see src/run/hosted.h. */

@@ -38,16 +38,23 @@ bool isolate_environment_passes(const char *variable, const char *more)
            (more && isolate_environment_is_named(variable, len, more));
 }
 
+/* Other threads of a program that embeds the server may set and unset some meanwhile. */
+static const char *variable_at(char *const *all, size_t i)
+{
+    return __atomic_load_n(&all[i], __ATOMIC_ACQUIRE);
+}
+
 const char **isolate_environment_new(char *const *all, const char *more)
 {
     size_t count = 0;
-    while (all[count])
+    while (variable_at(all, count))
         count++;
     const char **some = mem_alloc((count + 1) * sizeof(*some));
     size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (isolate_environment_passes(all[i], more))
-            some[kept++] = all[i];
+    const char *each;
+    for (size_t i = 0; i < count && (each = variable_at(all, i)); i++)
+        if (isolate_environment_passes(each, more))
+            some[kept++] = each;
     some[kept] = NULL;
     return some;
 }

@@ -16,7 +16,8 @@ enum mutex_rank {
     MUTEX_RANK_THREAD,    /* a thread's own mailbox or hand-off */
     MUTEX_RANK_TRIM,      /* returning the memory of warm buffers */
     MUTEX_RANK_POOL,      /* warm buffers */
-    MUTEX_RANK_LEAF,      /* no other lock is taken while it is held */
+    MUTEX_RANK_LEAF,      /* no other lock is taken while it is held, except by others' code */
+    MUTEX_RANK_LIBRARIES, /* what stands for the C library's functions in others' code */
 };
 
 struct mutex {

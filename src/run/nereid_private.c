@@ -44,6 +44,7 @@ const struct nereid_private nereid_private_v1 = {
     .environment_set = environment_set,
     .environment_put = environment_put,
     .environment_unset = environment_unset,
+    .environment_clear = environment_clear,
     .host_open = host_open,
     .host_server = host_server,
     .host_ports = hosted_ports,

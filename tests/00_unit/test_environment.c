@@ -1,6 +1,8 @@
 /* The variables of the process: as POSIX says, and while others read them. */
 #include "os/process/environment.h"
 
+#include "base/fault.h"
+#include "os/mutex.h"
 #include "os/thread.h"
 #include "support/unit.h"
 
@@ -53,6 +55,66 @@ static void all_of_one_name_are_unset(void **state)
     environ = before;
 }
 
+static void what_was_cut_off_stays_away(void **state)
+{
+    (void)state;
+    char first[] = "NEREID_D=1", second[] = "NEREID_E=2", *given[] = {first, second, NULL};
+    char **before = environ;
+    environ = given;
+    assert_int_equal(environment_set("NEREID_F", "3", 1), 0);
+    environ[1] = NULL;
+    assert_int_equal(environment_set("NEREID_G", "4", 1), 0);
+    assert_string_equal(getenv("NEREID_D"), "1");
+    assert_null(getenv("NEREID_E"));
+    assert_null(getenv("NEREID_F"));
+    assert_string_equal(getenv("NEREID_G"), "4");
+    char **ours = environ;
+    assert_int_equal(environment_clear(), 0);
+    assert_null(getenv("NEREID_D"));
+    assert_null(getenv("NEREID_G"));
+    assert_int_equal(environment_set("NEREID_E", "5", 1), 0);
+    assert_string_equal(getenv("NEREID_E"), "5");
+    assert_ptr_equal(environ, ours);
+    assert_int_equal(environment_clear(), 0);
+    environ = before;
+}
+
+/* Others' code does, where it is called: the loader runs constructors, a driver starts. */
+static void a_variable_is_set_whatever_is_locked(void **state)
+{
+    (void)state;
+    struct mutex innermost = MUTEX_INIT(MUTEX_RANK_LEAF);
+    mutex_lock(&innermost);
+    assert_int_equal(environment_set("NEREID_I", "1", 1), 0);
+    assert_int_equal(environment_unset("NEREID_I"), 0);
+    mutex_unlock(&innermost);
+}
+
+static void no_memory_is_told(void **state)
+{
+    (void)state;
+    assert_int_equal(environment_set("NEREID_H", "1", 1), 0);
+    fault_arm(1);
+    errno = 0;
+    assert_int_equal(environment_set("NEREID_H", "2", 1), -1);
+    assert_int_equal(errno, ENOMEM);
+    assert_string_equal(getenv("NEREID_H"), "1");
+    char text[] = "NEREID_D=1", *given[] = {text, NULL}, **before = environ;
+    environ = given;
+    fault_arm(1);
+    errno = 0;
+    assert_int_equal(environment_unset("NEREID_D"), -1);
+    assert_int_equal(errno, ENOMEM);
+    fault_arm(1);
+    assert_int_equal(environment_put(given[0]), -1);
+    fault_arm(1);
+    assert_int_equal(environment_clear(), 0);
+    fault_arm(0);
+    assert_null(getenv("NEREID_D"));
+    environ = before;
+    assert_int_equal(environment_unset("NEREID_H"), 0);
+}
+
 static void what_is_no_name_is_refused(void **state)
 {
     (void)state;
@@ -65,6 +127,8 @@ static void what_is_no_name_is_refused(void **state)
     errno = 0;
     assert_int_equal(environment_unset("A=B"), -1);
     assert_int_equal(errno, EINVAL);
+    char empty[] = "";
+    assert_int_equal(environment_put(empty), 0);
 }
 
 static size_t count_places(void)
@@ -145,4 +209,6 @@ static void readers_find_all(void **state)
 }
 
 UNIT_MAIN(UNIT(variables_are_set_put_and_unset), UNIT(all_of_one_name_are_unset),
-          UNIT(what_is_no_name_is_refused), UNIT(turns_cost_no_memory), UNIT(readers_find_all))
+          UNIT(what_was_cut_off_stays_away), UNIT(a_variable_is_set_whatever_is_locked),
+          UNIT(no_memory_is_told), UNIT(what_is_no_name_is_refused), UNIT(turns_cost_no_memory),
+          UNIT(readers_find_all))

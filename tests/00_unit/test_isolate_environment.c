@@ -2,7 +2,11 @@
 #include "isolate/isolate_environment.h"
 
 #include "base/mem.h"
+#include "os/thread.h"
 #include "support/unit.h"
+
+#include <stdatomic.h>
+#include <string.h>
 
 static void what_tunes_passes(void **state)
 {
@@ -49,4 +53,37 @@ static void more_is_named(void **state)
     mem_free(some);
 }
 
-UNIT_MAIN(UNIT(what_tunes_passes), UNIT(credentials_do_not), UNIT(more_is_named))
+#define VARIABLES 200
+
+static atomic_bool ended;
+
+static void change(void *arg)
+{
+    static char path[] = "PATH=/bin";
+    for (char **place = arg; !ended;) {
+        __atomic_store_n(place, path, __ATOMIC_RELEASE);
+        __atomic_store_n(place, NULL, __ATOMIC_RELEASE);
+    }
+}
+
+static void variables_change_meanwhile(void **state)
+{
+    (void)state;
+    char zone[] = "TZ=UTC", *all[VARIABLES + 2];
+    for (int i = 0; i < VARIABLES; i++)
+        all[i] = zone;
+    all[VARIABLES] = all[VARIABLES + 1] = NULL;
+    struct thread *changing;
+    assert_null(thread_start("change", change, &all[VARIABLES], &changing));
+    for (int i = 0; i < 2000; i++) {
+        const char **some = isolate_environment_new(all, NULL);
+        const char *last = some[VARIABLES];
+        assert_true(!last || (strcmp(last, "PATH=/bin") == 0 && !some[VARIABLES + 1]));
+        mem_free(some);
+    }
+    ended = true;
+    thread_join(changing);
+}
+
+UNIT_MAIN(UNIT(what_tunes_passes), UNIT(credentials_do_not), UNIT(more_is_named),
+          UNIT(variables_change_meanwhile))

@@ -95,7 +95,6 @@ def test_serves(repository: Repository, serve: Callable[..., Nereid]) -> None:
     assert server.process.log().count("successfully loaded") == 3
 
 
-@pytest.mark.threadless
 def test_libraries_set_variables_while_others_read_them(repository: Repository, serve: Callable[..., Nereid]) -> None:
     """As the runtimes of models do that are loaded at once: nobody crashes, each variable is found, each process is started."""
     _add(repository, "environment", "environment", FAULTY)

@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <search.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,7 +21,7 @@ struct room {
     _Atomic(char *) texts[];
 };
 
-static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
+static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LIBRARIES);
 static struct room *room; /* guarded by lock, like what is below */
 static void *made;        /* a tree of the texts that were made here */
 
@@ -32,20 +34,20 @@ static int text_compare(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* The text as it was made the first time. */
+/* The text as it was made the first time; NULL: no memory. */
 static char *text_new(const char *name, size_t name_len, const char *value)
 {
     size_t len = strlen(value);
-    char *text = mem_alloc(name_len + 1 + len + 1);
+    char *text = mem_try_alloc(name_len + 1 + len + 1, alignof(max_align_t));
+    if (!text)
+        return NULL;
     memcpy(text, name, name_len);
     text[name_len] = '=';
     memcpy(text + name_len + 1, value, len + 1);
     char **first = tsearch(text, &made, text_compare);
-    if (first && *first != text) {
+    if (!first || *first != text)
         mem_free(text);
-        text = *first;
-    }
-    return text;
+    return first ? *first : NULL;
 }
 
 static bool is_of_variable(const char *text, const char *name, size_t name_len)
@@ -53,28 +55,32 @@ static bool is_of_variable(const char *text, const char *name, size_t name_len)
     return strncmp(text, name, name_len) == 0 && text[name_len] == '=';
 }
 
-/* The C library reads environ, and so does exec. */
-static void room_new(size_t count)
+/* Makes a place of our own, with room for one more text and the NULL behind it. The C library
+ * reads environ, and so does exec. */
+static bool room_ready(void)
 {
+    /* The C library's code may set it to NULL meanwhile. */
+    char **all = __atomic_load_n(&environ, __ATOMIC_ACQUIRE);
+    size_t count = 0;
+    while (all && all[count])
+        count++;
+    if (room && all == (char **)room->texts && count + 2 <= room->size)
+        return true;
     size_t size = FIRST_ROOM;
     while (size < count + 2)
         size *= 2;
-    struct room *next = mem_zalloc(sizeof(*next) + size * sizeof(next->texts[0]));
-    *next = (struct room){.older = room, .size = size};
+    size_t bytes = sizeof(*room) + size * sizeof(room->texts[0]);
+    struct room *next = mem_try_alloc(bytes, alignof(max_align_t));
+    if (!next)
+        return false;
+    memset(next, 0, bytes);
+    next->older = room;
+    next->size = size;
     for (size_t i = 0; i < count; i++)
-        next->texts[i] = environ[i];
+        next->texts[i] = all[i];
     room = next;
     __atomic_store_n(&environ, (char **)next->texts, __ATOMIC_RELEASE);
-}
-
-/* Makes a place of our own, with room for one more text. */
-static void room_ready(void)
-{
-    size_t count = 0;
-    while (environ && environ[count])
-        count++;
-    if (!room || environ != (char **)room->texts || count + 2 > room->size)
-        room_new(count);
+    return true;
 }
 
 /* NULL: there is no such variable. */
@@ -86,12 +92,31 @@ static _Atomic(char *) *place_of(const char *name, size_t name_len)
     return NULL;
 }
 
-static _Atomic(char *) *place_free(void)
+/* The text gets a free place, or one at the end. Somebody may have cut off what is behind the end:
+ * that stays so. */
+static void place_add(char *text)
 {
     _Atomic(char *) *at = room->texts;
     while (*at && *at != removed)
         at++;
-    return at;
+    if (!*at)
+        at[1] = NULL;
+    *at = text;
+}
+
+/* Guarded by lock. */
+static int variable_set(const char *name, size_t name_len, char *text)
+{
+    if (!text || !room_ready()) {
+        errno = ENOMEM;
+        return -1;
+    }
+    _Atomic(char *) *place = place_of(name, name_len);
+    if (place)
+        *place = text;
+    else
+        place_add(text);
+    return 0;
 }
 
 static bool names_a_variable(const char *name, size_t name_len)
@@ -108,25 +133,24 @@ int environment_set(const char *name, const char *value, int overwrite)
     if (!names_a_variable(name, len))
         return -1;
     mutex_lock(&lock);
-    room_ready();
-    _Atomic(char *) *place = place_of(name, len);
-    if (!place || overwrite)
-        *(place ? place : place_free()) = text_new(name, len, value);
+    int rc = 0;
+    if (overwrite || !getenv(name))
+        rc = variable_set(name, len, text_new(name, len, value));
     mutex_unlock(&lock);
-    return 0;
+    return rc;
 }
 
 int environment_put(char *text)
 {
     size_t len = strcspn(text, "=");
-    if (text[len] != '=')
-        return environment_unset(text);
+    if (text[len] != '=') {
+        environment_unset(text);
+        return 0;
+    }
     mutex_lock(&lock);
-    room_ready();
-    _Atomic(char *) *place = place_of(text, len);
-    *(place ? place : place_free()) = text;
+    int rc = variable_set(text, len, text);
     mutex_unlock(&lock);
-    return 0;
+    return rc;
 }
 
 int environment_unset(const char *name)
@@ -135,9 +159,27 @@ int environment_unset(const char *name)
     if (!names_a_variable(name, len))
         return -1;
     mutex_lock(&lock);
-    room_ready();
-    for (_Atomic(char *) *place; (place = place_of(name, len));)
-        *place = removed;
+    int rc = -1;
+    if (room_ready()) {
+        for (_Atomic(char *) *place; (place = place_of(name, len));)
+            *place = removed;
+        rc = 0;
+    } else {
+        errno = ENOMEM;
+    }
+    mutex_unlock(&lock);
+    return rc;
+}
+
+int environment_clear(void)
+{
+    mutex_lock(&lock);
+    bool ready = room_ready();
+    if (ready)
+        for (_Atomic(char *) *at = room->texts; *at; at++)
+            *at = removed;
+    else
+        environ = NULL;
     mutex_unlock(&lock);
     return 0;
 }

@@ -7,11 +7,13 @@
  * Here, a place where variables were is never freed and an entry changes in one step, so that
  * getenv and exec read at any time. */
 
-/* environment_set, environment_put, environment_unset - what setenv, putenv and unsetenv of POSIX
- * do, with their arguments, results and errno. From any thread.
+/* environment_set, environment_put, environment_unset, environment_clear - what setenv, putenv,
+ * unsetenv and clearenv do, with their arguments, results and errno, but that environ is never
+ * NULL afterwards. From any thread.
  *
  * Memory: a text that was set once stays, as in the C library: putting the same in turns costs
  * nothing more. */
 int environment_set(const char *name, const char *value, int overwrite);
 int environment_put(char *text);
 int environment_unset(const char *name);
+int environment_clear(void);
