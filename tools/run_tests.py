@@ -38,6 +38,7 @@ FAILED = 30  # lines on failures at the end
 ERRORS = 3  # lines of a server's log for each of them
 ERROR_IN_LOG = re.compile(r"^E\d{4} |UNAVAILABLE: |: error: |crashed: ")
 SECONDS = 1800  # time limit of a stage without its own; the slowest stage needs a third of it on a busy machine
+HANGS = 600  # seconds in one test
 LANES = int(os.environ.get("NEREID_TEST_LANES", 0)) or min(2 * int(JOBS), 16)
 FIRST_PORT, LAST_PORT = os.environ.get("NEREID_TEST_PORTS", "12000-32000").split("-")
 PORTS = (int(FIRST_PORT), int(LAST_PORT))  # below the range of ephemeral ports; each lane gets a part of it
@@ -322,6 +323,7 @@ def ctest(preset: str, asked: list[str] | None = None) -> Callable[[Part], Outco
 def pytest(preset: str = "release", marks: str = "", env: dict[str, str] | None = None) -> Callable[[Part], Outcome]:
     def run(part: Part) -> Outcome:
         argv = [str(PYTHON), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", *part.stage.where]
+        argv += ["-o", f"faulthandler_timeout={HANGS}"]  # the log then shows where: a stage that is ended leaves no results
         argv += [f"--junit-xml={part.results()}"] + (["-m", marks] if marks else [])
         more = {"NEREID_BUILD": f"build/{preset}", **BYTECODE, **SANITIZER_ENV, **(env or {})}
         more["NEREID_TEST_TAKEN"] = str(part.stage.claims())

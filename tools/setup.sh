@@ -323,7 +323,13 @@ once() {
 }
 
 # still_there - what a stamp vouches for has not been deleted behind its back.
-still_there() { [ -x "$VENV/bin/python" ] && command -v cmake ninja gcc protoc-c >/dev/null; }
+still_there() {
+    local each
+    for each in cmake ninja gcc protoc-c; do
+        command -v "$each" >/dev/null || return 1
+    done
+    [ -x "$VENV/bin/python" ] && [ -d "$DEPS" ]
+}
 
 # What build/ takes in the end, in MiB: downloads, the virtual environment, and what the tests build.
 mib_of() {
@@ -347,6 +353,7 @@ setup_group() {
     print=$(fingerprint "$group")
     if [ "$(cat "$stamp" 2>/dev/null)" = "$print" ] && still_there; then return 0; fi
     rm -f "$stamp"
+    [ -d "$DEPS" ] || rm -f "$STAMPS"/*.done
     say "preparing for '$group'; the first time takes some minutes"
     mkdir -p "$STAMPS"
     check_room "$group"

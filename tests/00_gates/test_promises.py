@@ -54,6 +54,24 @@ def test_what_is_missing_is_told(tree: Path, old: str, new: str, words: str) -> 
     assert words in done.stdout
 
 
+@pytest.mark.parametrize("looser", ["took < 30", "took < 3.5", "took < 3 * 50", "took < 3 + SLACK", "took < 3 << 2", "overtook < 3"])
+def test_a_looser_bound_is_told(tree: Path, looser: str) -> None:
+    test = tree / "tests/test_one.py"
+    test.write_text(test.read_text().replace("took < 3", looser))
+    assert "none of its tests has the bound 'took < 3'" in run(tree).stdout
+
+
+@pytest.mark.parametrize("looser", ["LIMIT = 30", "LIMIT = 3 * 50", "LIMIT = 3 if QUICK else 50", "THE_LIMIT = 3"])
+def test_a_looser_constant_is_told(tree: Path, looser: str) -> None:
+    page, test = tree / "docs/internals/promises.md", tree / "tests/test_one.py"
+    page.write_text((HEAD + ROW).replace("took < 3", "LIMIT = 3"))
+    code = "LIMIT = 3\n\n\ndef test_it() -> None:\n    assert took < LIMIT\n"
+    test.write_text(code)
+    assert run(tree).returncode == 0, run(tree).stdout
+    test.write_text(code.replace("LIMIT = 3", looser))
+    assert "none of its tests has the bound 'LIMIT = 3'" in run(tree).stdout
+
+
 PYTHON_HELD = """\
 LIMIT = 3
 BOUND = LIMIT

@@ -485,7 +485,9 @@ def test_check_tells_beforehand(tmp_path: Path) -> None:
     two = Step("both", {"INPUT0": "t", "INPUT1": "IN"}, {"OUTPUT0": "OUT"})
     made.model("joined", Ensemble("joined", [Step("many", {"INPUT0": "IN"}, {"OUTPUT0": "t"}), two]).config())
     argv = [str(paths.nereid_binary()), "check", "--json", str(made.path)]
-    report = json.loads(subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False).stdout)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    report = json.loads(done.stdout)
     told = {one["model"]: one["problem"] for one in report["problems"]}
     assert told["mixed"] == CANNOT["mixed"]
     assert "'nowhere'" in told["lost"]
