@@ -224,6 +224,7 @@ def test_readiness_ends_first_and_work_under_way_is_answered(gated: Nereid, boar
         begun.send(h2.frame(h2.DATA, h2.END_STREAM, 1, h2.message(b"")))
         assert not pb.ServerReadyResponse.FromString(begun.finish(1).messages()[0]).ready
         begun.close()
+        server.process.wait_until(lambda: "Model 'slow' (version 1) has 1 in-flight inferences" in server.process.log(), 30)
         board.open_gate()
         server.process.ends(0)
         thread.join(60)
@@ -231,9 +232,7 @@ def test_readiness_ends_first_and_work_under_way_is_answered(gated: Nereid, boar
         answered = got.get(timeout=30)
         assert isinstance(answered, rawhttp.Answer), answered
         assert answered.status == 200
-        log = server.process.log()
-        assert "Found 1 model versions that have in-flight inferences" in log
-        assert "Model 'slow' (version 1) has 1 in-flight inferences" in log
+        assert "Found 1 model versions that have in-flight inferences" in server.process.log()
         server.stop(status=0)
     finally:
         server.kill()
