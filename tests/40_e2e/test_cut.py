@@ -9,7 +9,7 @@ import pytest
 from harness import h2frames as h2
 from harness import http2, metrics, rawgrpc, rawhttp, recite
 from harness.repository import Repository
-from harness.servers import HOST, Nereid
+from harness.servers import ENDED_AT_ONCE, HOST, Nereid
 from tritonclient.grpc import service_pb2 as pb
 
 STOPPING = "the server is stopping"
@@ -106,7 +106,7 @@ def server(tmp_path: Path) -> Nereid:
     repository = Repository(tmp_path / "models")
     for name, decoupled in (("recite", True), ("recite_once", False)):
         recite.model(repository, name, ("text_input", "BYTES", (1,)), decoupled=decoupled)
-    return Nereid(repository.path, {"exit-timeout-secs": str(SECONDS), "access-log": str(tmp_path / "access"), "log-format": "json"})
+    return Nereid(repository.path, {"exit-timeout-secs": str(SECONDS), "access-log": str(tmp_path / "access"), "log-format": "json"}, ENDED_AT_ONCE)
 
 
 def _in_flight(server: Nereid) -> float:

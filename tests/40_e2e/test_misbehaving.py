@@ -21,7 +21,7 @@ import tritonclient.grpc as grpcclient
 from harness import h2frames as h2
 from harness import paths, rawgrpc, rawhttp
 from harness.repository import Repository
-from harness.servers import HOST, Nereid, Reference, Server
+from harness.servers import ENDED_AT_ONCE, HOST, Nereid, Reference, Server
 from tritonclient.utils import InferenceServerException
 
 CONFIG = """
@@ -52,8 +52,6 @@ PUNISHED: dict[str, tuple[int, str, int]] = {
 
 
 ISOLATED = 'parameters { key: "ISOLATION" value { string_value: "process" } }'
-# A server that is ended at once joins no thread any more: those that have ended by then are no leak.
-AT_ONCE = {"TSAN_OPTIONS": f"{os.environ.get('TSAN_OPTIONS', '')}:report_thread_leaks=0"}
 
 
 def _add(repository: Repository, name: str, backend: str = "misbehave", fail_in: str | None = None, extra: str = "") -> None:
@@ -220,7 +218,7 @@ def test_what_is_kept_for_ever_holds_up_its_model_only(repository: Repository) -
     misdeeds = ("keep_response", "keep_request")
     for name in (*misdeeds, "fine"):
         _add(repository, name)
-    server = Nereid(repository.path, {"exit-timeout-secs": "10", "log-verbose": "1"}, AT_ONCE).start()
+    server = Nereid(repository.path, {"exit-timeout-secs": "10", "log-verbose": "1"}, ENDED_AT_ONCE).start()
     try:
         log_path = server.process.log_path.read_text
         waiting = [rawhttp.Connection(HOST, server.http_port) for _ in misdeeds]
@@ -257,7 +255,7 @@ def test_who_does_not_let_it_end_is_named(repository: Repository) -> None:
     """With its backend and how much is outstanding; and nobody else is."""
     _add(repository, "bad")
     _add(repository, "fine")
-    server = Nereid(repository.path, {"exit-timeout-secs": "100"}, AT_ONCE).start()
+    server = Nereid(repository.path, {"exit-timeout-secs": "100"}, ENDED_AT_ONCE).start()
     try:
         harmless, kept = (rawgrpc.infer_request("bad", [("IN", "INT32", [1], bytes(4))]) for _ in range(2))
         kept.parameters["misdeed"].string_param = "keep_request"
@@ -280,7 +278,7 @@ def test_who_does_not_end_its_finalisation_is_named(repository: Repository) -> N
     _add(repository, "hangs", fail_in="hang_ModelInstanceFinalize")
     _add(repository, "fine")
     options = {"exit-timeout-secs": "100", "model-control-mode": "explicit", "load-model": ["hangs", "fine", "innocent"]}
-    server = Nereid(repository.path, options, AT_ONCE).start()
+    server = Nereid(repository.path, options, ENDED_AT_ONCE).start()
     try:
         _works(server, "hangs")
         for model, then in (("hangs", "hang_ModelInstanceFinalize: never returns"), ("fine", "unloaded 'fine' version 1")):
@@ -296,7 +294,7 @@ def test_who_does_not_end_its_finalisation_is_named(repository: Repository) -> N
 def test_at_a_stop_who_still_executes_is_named(repository: Repository) -> None:
     """It answered its request from a thread of its own, so nothing is under way, but its Execute never returns."""
     _add(repository, "hangs")
-    server = Nereid(repository.path, {"exit-timeout-secs": "100"}, AT_ONCE).start()
+    server = Nereid(repository.path, {"exit-timeout-secs": "100"}, ENDED_AT_ONCE).start()
     try:
         assert _infer(server, "hangs", 7, "answer_and_hang").status == 200
         left = _end_at_once(server, ["unloaded 'innocent' version 1"])
@@ -317,7 +315,7 @@ def test_files_of_a_load_request_go_when_the_server_is_ended(repository: Reposit
     options = {"model-control-mode": "explicit", "allow-library-upload": "true", "exit-timeout-secs": "100"}
 
     def start() -> Nereid:
-        started = Nereid(repository.path, options, AT_ONCE | {"TMPDIR": str(scratch)}).start()
+        started = Nereid(repository.path, options, ENDED_AT_ONCE | {"TMPDIR": str(scratch)}).start()
         assert rawhttp.post(started.http, "/v2/repository/models/hangs/load", {"parameters": brought}).status == 200
         return started
 
@@ -508,7 +506,7 @@ def test_a_load_that_does_not_end_is_named(repository: Repository) -> None:
     """Whoever waits for the stop learns which model it is; those that were loaded are not held against anybody."""
     repository.identity("late", extra='parameters { key: "creation_delay_sec" value { string_value: "1000" } }')
     options = {"exit-timeout-secs": "100", "model-control-mode": "explicit", "load-model": "innocent"}
-    server = Nereid(repository.path, options, AT_ONCE).start()
+    server = Nereid(repository.path, options, ENDED_AT_ONCE).start()
     try:
         with rawhttp.Connection(HOST, server.http_port) as connection:
             connection.send(rawhttp.head("POST", "/v2/repository/models/late/load"))

@@ -22,7 +22,7 @@ from harness import h2frames as h2
 from harness import http2, metrics, paths, procfs, rawgrpc, rawhttp
 from harness.process import SANITIZER_REPORT
 from harness.repository import Repository
-from harness.servers import HOST, KINDS, Nereid, Server
+from harness.servers import ENDED_AT_ONCE, HOST, KINDS, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
 from tritonclient.utils import InferenceServerException
 from witness import Board, backend, board
@@ -30,8 +30,6 @@ from witness import Board, backend, board
 ROUNDS = 100 if paths.BUILD.name == "release" else 30
 # A network thread that executes answers no scrape, by which these tests see that a model is busy.
 THREADS: dict[str, str | list[str]] = {"inline-execution": "false"}
-# Of a server that ends although somebody hangs: his thread is joined by nobody, which is no finding.
-HUNG = {"TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "") + ":report_thread_leaks=0"}
 BODY = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[2],"data":[1,2]}]}'
 INFER = rawhttp.head("POST", "/v2/models/one/infer", body=BODY) + BODY
 RAW = np.array([1, 2], np.float32).tobytes()
@@ -620,7 +618,7 @@ def test_models_that_load_do_not_hold_the_end(board: Board, backend: Path, how: 
     board.model("late", kept_out=True)
     seconds = "1" if how == "time-out" else "50"
     options: dict[str, str | list[str]] = {"backend-directory": str(backend), "exit-timeout-secs": seconds}
-    server = Nereid(board.repository.path, options, HUNG, wait_ready=False).start()
+    server = Nereid(board.repository.path, options, ENDED_AT_ONCE, wait_ready=False).start()
     try:
         server.process.wait_until(lambda: "loading: late:1" in server.process.log(), 60)
         _stopping(server)
@@ -665,7 +663,7 @@ def test_a_signal_that_comes_twice_at_once_is_one(gated: Nereid, board: Board) -
 def test_a_backend_that_hangs_does_not_hold_the_end(repository: Repository, how: str) -> None:
     """It would for a minute."""
     seconds = "1" if how == "time-out" else "50"
-    server = Nereid(repository.path, THREADS | {"exit-timeout-secs": seconds}, HUNG).start()
+    server = Nereid(repository.path, THREADS | {"exit-timeout-secs": seconds}, ENDED_AT_ONCE).start()
     got: queue.Queue[object] = queue.Queue()
     try:
         thread = _post(server, "stuck", BODY, got)
@@ -690,9 +688,7 @@ def test_a_log_that_nobody_reads_does_not_hold_the_end(repository: Repository, h
     got: queue.Queue[object] = queue.Queue()
     read, write = os.pipe()
     full = os.open(f"/proc/self/fd/{write}", os.O_WRONLY | os.O_NONBLOCK)
-    # The thread sanitizer would write to the same pipe of threads that were not waited for.
-    env = os.environ | {"TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "") + " report_thread_leaks=0"}
-    with subprocess.Popen(server.command(), stdout=write, stderr=write, env=env) as process:
+    with subprocess.Popen(server.command(), stdout=write, stderr=write, env=os.environ | ENDED_AT_ONCE) as process:
         try:
             said = b""
             while b"server is ready" not in said:

@@ -19,6 +19,9 @@ FLAG = "(no value)"
 # The environment of a server whose models in Python run on the Python that runs the tests: it has NumPy.
 WITH_NUMPY = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
+# The environment of a server that ends although somebody hangs, or is cut: it joins no thread any more, and those that have ended by then are no leak.
+ENDED_AT_ONCE = {"TSAN_OPTIONS": f"{os.environ.get('TSAN_OPTIONS', '')}:report_thread_leaks=0"}
+
 
 class Server:
     """A context manager: starts on free ports, is ready inside, is ended on leaving: ours is stopped and checked.
