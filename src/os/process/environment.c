@@ -119,18 +119,20 @@ static int variable_set(const char *name, size_t name_len, char *text)
     return 0;
 }
 
-static bool names_a_variable(const char *name, size_t name_len)
+/* The length of a variable's name; 0 and errno: it is none. */
+static size_t name_length(const char *name)
 {
-    if (name_len > 0 && name[name_len] != '=')
-        return true;
+    size_t len = name ? strcspn(name, "=") : 0;
+    if (len > 0 && name[len] != '=')
+        return len;
     errno = EINVAL;
-    return false;
+    return 0;
 }
 
 int environment_set(const char *name, const char *value, int overwrite)
 {
-    size_t len = name ? strcspn(name, "=") : 0;
-    if (!names_a_variable(name, len))
+    size_t len = name_length(name);
+    if (!len)
         return -1;
     mutex_lock(&lock);
     int rc = 0;
@@ -155,20 +157,18 @@ int environment_put(char *text)
 
 int environment_unset(const char *name)
 {
-    size_t len = name ? strcspn(name, "=") : 0;
-    if (!names_a_variable(name, len))
+    size_t len = name_length(name);
+    if (!len)
         return -1;
     mutex_lock(&lock);
-    int rc = -1;
-    if (room_ready()) {
+    bool ready = room_ready();
+    if (ready)
         for (_Atomic(char *) *place; (place = place_of(name, len));)
             *place = removed;
-        rc = 0;
-    } else {
+    else
         errno = ENOMEM;
-    }
     mutex_unlock(&lock);
-    return rc;
+    return ready ? 0 : -1;
 }
 
 int environment_clear(void)

@@ -8,8 +8,8 @@
  * getenv and exec read at any time. */
 
 /* environment_set, environment_put, environment_unset, environment_clear - what setenv, putenv,
- * unsetenv and clearenv do, with their arguments, results and errno, but that environ is never
- * NULL afterwards. From any thread.
+ * unsetenv and clearenv do, with their arguments, results and errno, but that environ is NULL
+ * after environment_clear only where there is no memory. From any thread.
  *
  * Memory: a text that was set once stays, as in the C library: putting the same in turns costs
  * nothing more. */
