@@ -81,6 +81,17 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def asked(logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of tests for a stage, which is to get a test_it.py."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
+    monkeypatch.setattr(run_tests, "PYTHON", sys.executable)
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    (folder / "conftest.py").write_text(CONFTEST.partition("@pytest.fixture")[0])
+    return folder
+
+
 def stage(name: str, *needs: str, run: object = None) -> Stage:
     return Stage(name, name, run or (lambda part: Outcome(1)), needs)  # type: ignore[arg-type]
 
@@ -119,52 +130,31 @@ def test_what_failed_is_needed_by_others(logs: Path) -> None:
     [("pass", 3, 0), ("import pytest; pytest.exit('over', 0)", 1, 1), ("import os; os._exit(0)", 0, 1)],
     ids=["all run", "pytest is told to end", "the process ends"],
 )
-def test_a_stage_that_ends_before_its_tests_fails(
-    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: bool, second: str, passed: int, failed: int
-) -> None:
+def test_a_stage_that_ends_before_its_tests_fails(asked: Path, shared: bool, second: str, passed: int, failed: int) -> None:
     """With status 0, and no test that failed."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
-    monkeypatch.setattr(run_tests, "PYTHON", sys.executable)
-    folder = tmp_path / "tests"
-    folder.mkdir()
-    (folder / "conftest.py").write_text(CONFTEST.partition("@pytest.fixture")[0])
-    (folder / "test_it.py").write_text(f"def test_a(): pass\ndef test_b():\n    {second}\ndef test_c(): pass\n")
-    made = Stage("some", "some", run_tests.pytest(), where=(str(folder),), shared=shared)
+    (asked / "test_it.py").write_text(f"def test_a(): pass\ndef test_b():\n    {second}\ndef test_c(): pass\n")
+    made = Stage("some", "some", run_tests.pytest(), where=(str(asked),), shared=shared)
     total = run_tests.run_stages([made], lanes=1)
     assert (total.passed, total.failed) == (passed, failed)
 
 
-def test_what_failed_is_named_at_the_end(
-    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_failed_is_named_at_the_end(asked: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Who sees only the end of the output sees which, and what they say."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
-    monkeypatch.setattr(run_tests, "PYTHON", sys.executable)
     monkeypatch.setattr(run_tests, "FAILED", 2)
-    folder = tmp_path / "tests"
-    folder.mkdir()
-    (folder / "conftest.py").write_text(CONFTEST.partition("@pytest.fixture")[0])
     bad = "".join(f"def test_bad_{i}(): assert not 'said {i}'\n" for i in range(3))
-    (folder / "test_it.py").write_text(f"def test_good(): pass\n{bad}")
-    run_tests.run_stages([Stage("some", "some", run_tests.pytest(), where=(str(folder),))], lanes=1)
+    (asked / "test_it.py").write_text(f"def test_good(): pass\n{bad}")
+    run_tests.run_stages([Stage("some", "some", run_tests.pytest(), where=(str(asked),))], lanes=1)
     said = capsys.readouterr().out.partition("the tests that failed:\n")[2].splitlines()
     assert said[0].startswith("  some: test_it::test_bad_0: AssertionError: assert not 'said 0'")
     assert said[2:3] == ["  and 1 more"] and "test_good" not in "".join(said)
 
 
-def test_a_server_that_does_not_start_is_told_once(
-    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_server_that_does_not_start_is_told_once(asked: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With what its log says of it."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
-    monkeypatch.setattr(run_tests, "PYTHON", sys.executable)
-    folder = tmp_path / "tests"
-    folder.mkdir()
-    (folder / "conftest.py").write_text(CONFTEST.partition("@pytest.fixture")[0])
     text = "it ended\nI1201 13:16:10 1 a.c:1] \"fine\"\n| mine | 1 | UNAVAILABLE: no such file |\nE1201 13:16:10 1 a.c:2] \"failed\""
     served = f"@pytest.fixture(scope='module')\ndef served():\n    raise AssertionError({text!r})\n"
-    (folder / "test_it.py").write_text(f"import pytest\n{served}def test_a(served): pass\ndef test_b(served): pass\n")
-    run_tests.run_stages([Stage("some", "some", run_tests.pytest(), where=(str(folder),))], lanes=1)
+    (asked / "test_it.py").write_text(f"import pytest\n{served}def test_a(served): pass\ndef test_b(served): pass\n")
+    run_tests.run_stages([Stage("some", "some", run_tests.pytest(), where=(str(asked),))], lanes=1)
     said = capsys.readouterr().out.partition("the tests that failed:\n")[2].splitlines()
     assert said[0].startswith("  some: test_it::test_a and 1 more: failed on setup with") and "it ended" in said[0]
     assert said[1:3] == ["    | mine | 1 | UNAVAILABLE: no such file |", '    E1201 13:16:10 1 a.c:2] "failed""']
