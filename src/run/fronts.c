@@ -133,9 +133,12 @@ static struct err *share_ports(struct fronts *f)
 struct err *fronts_load(struct fronts *f)
 {
     struct err *e = server_load(f->server);
-    if (!e && server_live(f->server))
-        e = share_ports(f);
-    return !e && f->vertex && server_live(f->server) ? vertex_settle(f->vertex) : e;
+    if (!e && f->vertex && server_initializing(f->server))
+        e = vertex_settle(f->vertex);
+    if (e)
+        return e;
+    server_serve(f->server);
+    return server_live(f->server) ? share_ports(f) : NULL;
 }
 
 /* A front end, of either protocol, that is stopped. */

@@ -35,7 +35,7 @@ struct err *fronts_check(const struct options *o);
  * errors  those of opening them, with the option */
 struct err *fronts_open(struct fronts *f);
 
-/* fronts_load - server_load, and what the front ends wait for to be loaded.
+/* fronts_load - server_load, what the front ends wait for to be loaded, and server_serve.
  * errors  also of a front end that has no model to serve */
 struct err *fronts_load(struct fronts *f);
 

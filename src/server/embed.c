@@ -171,6 +171,8 @@ static struct err *embed_start(struct embed *m, struct server **ret)
         s->embed = m;
         e = server_load(s);
     }
+    if (!e)
+        server_serve(s);
     if (e) {
         server_stop(s);
         server_free(s);

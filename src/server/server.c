@@ -226,6 +226,13 @@ static void log_tables(struct server *s)
     mem_free(options);
 }
 
+/* It goes another way if the server failed, or was told to stop, meanwhile. */
+static void leave_initializing(struct server *s, enum server_state to)
+{
+    enum server_state before = SERVER_INITIALIZING;
+    atomic_compare_exchange_strong(&s->state, &before, to);
+}
+
 struct err *server_load(struct server *s)
 {
     size_t failed = 0;
@@ -246,14 +253,23 @@ struct err *server_load(struct server *s)
         LOG_ERROR("%s; nothing is served", err_message(e));
         table_refuse(s->table);
     }
-    /* it is different if the server was told to stop meanwhile */
-    enum server_state before = SERVER_INITIALIZING;
-    atomic_compare_exchange_strong(&s->state, &before, e ? SERVER_FAILED : SERVER_READY);
+    if (e)
+        leave_initializing(s, SERVER_FAILED);
     if (!s->options->exit_on_error) {
         err_free(e);
         e = NULL;
     }
     return e;
+}
+
+bool server_initializing(const struct server *s)
+{
+    return atomic_load(&s->state) == SERVER_INITIALIZING;
+}
+
+void server_serve(struct server *s)
+{
+    leave_initializing(s, SERVER_READY);
 }
 
 void server_refuse(struct server *s)

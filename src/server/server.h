@@ -70,10 +70,18 @@ struct err *server_try_tracing(const struct options *options);
 struct err *server_start(struct server *s);
 
 /* server_load - load the repository. Blocks until every model to load is ready or has failed.
- * Then the server is ready, unless server_refuse was called meanwhile: in that case models that
- * had not begun to load are not loaded, and the error has no meaning.
+ * server_serve makes the server ready. If server_refuse was called meanwhile, models that had not
+ * begun to load are not loaded, and the error has no meaning.
  * errors  a repository cannot be read, or a model failed and exit_on_error is set */
 struct err *server_load(struct server *s);
+
+/* server_initializing - true from server_new to server_serve, unless loading failed or
+ * server_refuse was called. Any thread, never blocks. */
+bool server_initializing(const struct server *s);
+
+/* server_serve - after server_load, and when all that requests need is settled: the server is
+ * ready, unless loading failed or server_refuse was called. Never blocks. */
+void server_serve(struct server *s);
 
 /* server_refuse - readiness becomes false; front ends go on until they are stopped. Any thread,
  * also during server_load. */

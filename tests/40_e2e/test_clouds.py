@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -374,3 +376,59 @@ def test_what_is_under_way_is_answered_when_the_server_stops(board: Board, backe
         running.process.ends(0)
     finally:
         running.kill()
+
+
+@pytest.mark.parametrize("turn", range(4))  # the moment is short
+def test_whoever_is_ready_predicts(turn: int, board: Board, backend: Path) -> None:  # noqa: F811
+    """The model that Vertex AI's predictions are for is chosen before health says that the server is ready, not shortly after it."""
+    board.model("late", kept_out=True)
+    options = {"vertex-ai-default-model": "late", "backend-directory": str(backend), "loop-threads": "64"}
+    options |= {"reuse-http-port": "true", "reuse-grpc-port": "true"}  # opened when the server is ready, for each loop
+    running = start(Nereid, board.repository.path, options).ready_when_it_says("server is ready")
+    running.wait_ready = False
+    both = rawhttp.head("GET", HEALTH["vertex-ai"]) + rawhttp.head("POST", PREDICT["vertex-ai"], None, BODY) + BODY
+    with running, ThreadPoolExecutor() as pool:
+        running.process.wait_until(lambda: _is_open(running, "vertex-ai"), 60)
+        with rawhttp.Connection(HOST, int(str(running.options["vertex-ai-port"]))) as connection:
+            answers = pool.submit(_all_received, connection)  # its loop is never without a question
+            asked = pool.submit(_send_until, running.ready, connection, both * 200)
+            board.open_door()
+            asked.result(60)
+            connection.socket.shutdown(socket.SHUT_WR)
+            statuses = re.findall(rb"HTTP/1.1 ([0-9]+)", answers.result(60))
+    told_ready = [predicted for health, predicted in zip(statuses[::2], statuses[1::2], strict=True) if health == b"200"]
+    assert len(told_ready) >= 200
+    assert set(told_ready) == {b"400"}  # the model takes no FP32
+
+
+def _send_until(over: Callable[[], bool], connection: rawhttp.Connection, questions: bytes) -> None:
+    while not over():
+        connection.send(questions)
+    connection.send(questions)
+
+
+def _all_received(connection: rawhttp.Connection) -> bytes:
+    return b"".join(iter(lambda: connection.socket.recv(1 << 20), b""))
+
+
+def _is_open(server: Server, cloud: str) -> bool:
+    try:
+        ask(server, cloud, "GET", HEALTH[cloud])
+    except OSError:
+        return False
+    return True
+
+
+def test_keys_are_asked_for_before_the_models_are_loaded(board: Board, backend: Path) -> None:  # noqa: F811
+    board.model("late", kept_out=True)
+    options = {"vertex-ai-default-model": "late", "backend-directory": str(backend), "http-restricted-api": "inference:x-key=one"}
+    running = start(Nereid, board.repository.path, options)
+    running.wait_ready = False
+    with running:
+        running.process.wait_until(lambda: _is_open(running, "vertex-ai"), 60)
+        assert ask(running, "vertex-ai", "POST", PREDICT["vertex-ai"], BODY).status == 403
+        early = ask(running, "vertex-ai", "POST", PREDICT["vertex-ai"], BODY, {"x-key": "one"})
+        assert (early.status, early.json()["error"]) == (503, "the models are still being loaded")
+        board.open_door()
+        running.process.wait_until(running.ready, 60)
+        assert ask(running, "vertex-ai", "POST", PREDICT["vertex-ai"], BODY, {"x-key": "one"}).status == 400

@@ -151,6 +151,8 @@ static enum options_category vertex_category(const struct http_route *route)
 {
     if (route->kind < HTTP_ROUTE_COUNT)
         return http_api_service.category(route);
+    if (route->kind == VERTEX_ROUTE_EARLY)
+        return OPTIONS_CATEGORY_INFERENCE;
     return route->kind == VERTEX_ROUTE_METRICS ? OPTIONS_CATEGORY_METRICS : OPTIONS_CATEGORY_NONE;
 }
 

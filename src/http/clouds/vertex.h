@@ -9,6 +9,6 @@ struct http_front;
 extern const struct http_service vertex_service;
 
 /* vertex_settle - choose the model that predictions are for; until then they are refused. Once,
- * after the models of the start were loaded; any thread.
+ * after the models of the start were loaded and before the server is ready; any thread.
  * errors  INVALID_ARG: it is not loaded, or none was named and not exactly one is loaded */
 struct err *vertex_settle(struct http_front *f);
