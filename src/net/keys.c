@@ -156,11 +156,12 @@ static struct err *keys_load(struct keys *k)
         keys_table_unref(t);
         return err_wrap(e, "option --api-keys");
     }
-    LOG_INFO("API keys: %u in '%s'", t->count, k->path);
+    unsigned count = t->count;
     mutex_lock(&k->lock);
     struct keys_table *old = k->table;
     k->table = t;
     mutex_unlock(&k->lock);
+    LOG_INFO("API keys: %u in '%s'", count, k->path);
     keys_table_unref(old);
     return NULL;
 }

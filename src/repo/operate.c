@@ -431,11 +431,8 @@ static bool operate_load_one(struct operate_attempt *a, size_t i, bool wait)
         struct err *e = make_one(a, i, wait);
         if (!e && !f->version && !f->draft)
             return false;
-        if (!e) {
-            LOG_INFO("successfully %s '%s' version %" PRId64,
-                     resize ? "changed the instances of" : "loaded", a->m->title, number);
+        if (!e)
             return true;
-        }
         struct strbuf reason = STRBUF_INIT;
         strbuf_printf(&reason, "%s: %s", status_text(err_code(e)), err_message(e));
         LOG_ERROR("failed to load '%s' version %" PRId64 ": %s", a->m->title, number,
@@ -458,6 +455,15 @@ static void forget_some(struct repo_model *m)
     for (size_t i = m->version_count; i-- > 0;)
         if (operate_is_over(&m->versions[i]) && ++old > MAX_OLD_ENTRIES)
             models_drop_entry(m, &m->versions[i]);
+}
+
+static void tell_loaded(const struct operate_attempt *a)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (a->fresh[i].action != PLAN_KEEP)
+            LOG_INFO("successfully %s '%s' version %" PRId64,
+                     a->fresh[i].action == PLAN_RESIZE ? "changed the instances of" : "loaded",
+                     a->m->title, a->want[i].number);
 }
 
 /* Publishes the new versions and retires those that they replace. */
@@ -500,6 +506,7 @@ static void commit(struct operate_attempt *a)
     operate_show(a);
     bool parting = m->parting;
     mutex_unlock(&a->r->lock);
+    tell_loaded(a);
     agents_loaded(a->source->agents);
     if (!parting)
         return;

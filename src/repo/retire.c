@@ -50,7 +50,8 @@ static void retire_finish(struct repo *r, struct repo_retired *old)
     version_free(old->version);
     source_unref(old->source);
     struct repo_model *m = old->model;
-    LOG_INFO("successfully unloaded '%s' version %" PRId64, m->title, old->number);
+    int64_t number = old->number;
+    char *title = mem_strdup(m->title);
     mutex_lock(&r->lock);
     list_remove(&old->all);
     tally_unref(old->tally);
@@ -65,6 +66,8 @@ static void retire_finish(struct repo *r, struct repo_retired *old)
     }
     models_let_go(r, m);
     mutex_unlock(&r->lock);
+    LOG_INFO("successfully unloaded '%s' version %" PRId64, title, number);
+    mem_free(title);
     mem_free(old);
 }
 
@@ -76,10 +79,12 @@ static const char *backend_name(const struct repo_retired *old)
 /* Logs once per version which backend does not release its requests. */
 static void retire_tell(struct repo_retired *old)
 {
-    if (old->told || clock_now_ns() - old->since < TELL_AFTER)
+    if (!old->since)
+        old->since = clock_now_ns();
+    long count = version_requests(old->version);
+    if (old->told || count <= 0 || clock_now_ns() - old->since < TELL_AFTER)
         return;
     old->told = true;
-    long count = version_requests(old->version);
     LOG_WARN("unloading '%s' version %" PRId64 " waits for %ld request%s, each of them without a "
              "final response, or kept by backend '%s', or by a response or response factory of its",
              old->model->title, old->number, count, count == 1 ? "" : "s", backend_name(old));
@@ -279,7 +284,6 @@ void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v
     struct repo_retired *old = MEM_NEW(struct repo_retired);
     *old = (struct repo_retired){.repo = r,
                                  .model = m,
-                                 .since = clock_now_ns(),
                                  .number = v->number,
                                  .shown = shown,
                                  .version = v->version,

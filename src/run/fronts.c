@@ -135,10 +135,9 @@ struct err *fronts_load(struct fronts *f)
     struct err *e = server_load(f->server);
     if (!e && f->vertex && server_initializing(f->server))
         e = vertex_settle(f->vertex);
-    if (e)
-        return e;
-    server_serve(f->server);
-    return server_live(f->server) ? share_ports(f) : NULL;
+    if (!e && server_serve(f->server))
+        e = share_ports(f);
+    return e;
 }
 
 /* A front end, of either protocol, that is stopped. */

@@ -226,11 +226,11 @@ static void log_tables(struct server *s)
     mem_free(options);
 }
 
-/* It goes another way if the server failed, or was told to stop, meanwhile. */
-static void leave_initializing(struct server *s, enum server_state to)
+/* Returns false if the server failed, or was told to stop, before. */
+static bool leave_initializing(struct server *s, enum server_state to)
 {
     enum server_state before = SERVER_INITIALIZING;
-    atomic_compare_exchange_strong(&s->state, &before, to);
+    return atomic_compare_exchange_strong(&s->state, &before, to);
 }
 
 struct err *server_load(struct server *s)
@@ -249,13 +249,12 @@ struct err *server_load(struct server *s)
                     "without exit-on-error the others are served",
                     failed);
     /* As in the reference, the server keeps running with open ports, and is not live. */
-    if (e && !s->options->exit_on_error) {
-        LOG_ERROR("%s; nothing is served", err_message(e));
+    if (e && !s->options->exit_on_error)
         table_refuse(s->table);
-    }
     if (e)
         leave_initializing(s, SERVER_FAILED);
-    if (!s->options->exit_on_error) {
+    if (e && !s->options->exit_on_error) {
+        LOG_ERROR("%s; nothing is served", err_message(e));
         err_free(e);
         e = NULL;
     }
@@ -267,9 +266,9 @@ bool server_initializing(const struct server *s)
     return atomic_load(&s->state) == SERVER_INITIALIZING;
 }
 
-void server_serve(struct server *s)
+bool server_serve(struct server *s)
 {
-    leave_initializing(s, SERVER_READY);
+    return leave_initializing(s, SERVER_READY);
 }
 
 void server_refuse(struct server *s)

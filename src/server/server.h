@@ -80,8 +80,8 @@ struct err *server_load(struct server *s);
 bool server_initializing(const struct server *s);
 
 /* server_serve - after server_load, and when all that requests need is settled: the server is
- * ready, unless loading failed or server_refuse was called. Never blocks. */
-void server_serve(struct server *s);
+ * ready, unless loading failed or server_refuse was called: then false. Never blocks. */
+bool server_serve(struct server *s);
 
 /* server_refuse - readiness becomes false; front ends go on until they are stopped. Any thread,
  * also during server_load. */

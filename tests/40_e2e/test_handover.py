@@ -2,7 +2,6 @@
 
 import contextlib
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import pytest
 from harness import ports, rawhttp
 from harness.askers import Client, crowd
 from harness.repository import Repository
-from harness.servers import HOST, Nereid
+from harness.servers import HOST, Nereid, Server
+from witness import Board, backend, board  # noqa: F401
 
 # Loading takes a second: the backend is asked once before.
 WARM = """
@@ -24,8 +24,10 @@ class Shared(Nereid):
 
     shared_http = shared_grpc = shared_openai = 0
 
-    def __init__(self, repository: Path, wait_ready: bool = True):
+    def __init__(self, repository: Path, wait_ready: bool = True, backends: Path | None = None):
         options: dict[str, str | list[str]] = {"reuse-http-port": "true", "reuse-grpc-port": "true", "allow-openai": "true"}
+        if backends:
+            options["backend-directory"] = str(backends)
         super().__init__(repository, options, wait_ready=wait_ready)
         self.http_port, self.grpc_port = Shared.shared_http, Shared.shared_grpc
         options["openai-port"] = str(Shared.shared_openai)
@@ -33,12 +35,27 @@ class Shared(Nereid):
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
+def shared_ports() -> None:
     Shared.shared_http, Shared.shared_grpc, Shared.shared_openai = (ports.free_port() for _ in range(3))
+
+
+@pytest.fixture
+def repository(tmp_path: Path, shared_ports: None) -> Repository:
     made = Repository(tmp_path / "models")
     made.identity("one")
     made.identity("slow", extra=WARM)
     return made
+
+
+@pytest.fixture
+def loading(shared_ports: None, board: Board, backend: Path) -> Shared:  # noqa: F811
+    """Not started yet; its model is loaded when the door is opened."""
+    board.model("late", kept_out=True)
+    return Shared(board.repository.path, wait_ready=False, backends=backend)
+
+
+def loads(server: Server) -> None:
+    server.process.wait_until(lambda: "loading: late:1" in server.process.log(), 60)
 
 
 @contextlib.contextmanager
@@ -75,39 +92,44 @@ def test_every_request_is_answered_while_servers_take_turns(repository: Reposito
     first.stop()
 
 
-def test_a_shared_port_is_open_when_the_models_are_loaded(repository: Repository) -> None:
+def test_a_shared_port_is_open_when_the_models_are_loaded(loading: Shared, board: Board) -> None:  # noqa: F811
     """Its page of metrics is before; another server may serve on the ports meanwhile."""
-    with Shared(repository.path, wait_ready=False) as server:
-        server.process.wait_until(lambda: "Started Metrics Service" in server.process.log(), 60)
-        begun = time.monotonic()
+    with loading as server:
+        loads(server)
         assert rawhttp.get(server.metrics, "/metrics").status == 200
         for port in (Shared.shared_http, Shared.shared_grpc, Shared.shared_openai):
             with pytest.raises(ConnectionRefusedError):
                 rawhttp.Connection(HOST, port)
-        assert "server is ready" not in server.process.log(), f"the load was over after {time.monotonic() - begun} s: nothing was tried"
+        board.open_door()
         server.wait_until_ready(60)
         log = server.process.log()
-        assert log.index("Started HTTPService") > log.index("successfully loaded 'slow'")
+        assert log.index("Started HTTPService") > log.index("successfully loaded 'late'")
         assert rawhttp.get(f"{HOST}:{Shared.shared_http}", "/v2/health/ready").status == 200
         assert rawhttp.get(f"{HOST}:{Shared.shared_openai}", "/health/ready").status == 200
 
 
 @pytest.mark.parametrize("which", ["http", "grpc", "openai"])
-def test_a_port_that_another_program_took_meanwhile_is_named(which: str, repository: Repository) -> None:
+def test_a_port_that_another_program_took_meanwhile_is_named(which: str, loading: Shared, board: Board) -> None:  # noqa: F811
     """One that does not share it may take the port until it is listened on."""
     port: int = getattr(Shared, f"shared_{which}")
     with socket.socket() as taker:
-        server = Shared(repository.path, wait_ready=False).start()
-        server.process.wait_until(lambda: "Started Metrics Service" in server.process.log(), 60)
+        server = loading.start()
+        loads(server)
         taker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taker.bind((HOST, port))
         taker.listen()
+        board.open_door()
         server.process.ends(1)
         assert f"option --{which}-port: cannot listen on {HOST}:{port}: Address already in use" in server.process.log()
 
 
-def test_one_that_is_ended_while_it_loads_never_opens_the_port(repository: Repository) -> None:
-    with Shared(repository.path, wait_ready=False) as server:
-        server.process.wait_until(lambda: "Started Metrics Service" in server.process.log(), 60)
+def test_one_that_is_ended_while_it_loads_never_opens_the_port(loading: Shared, board: Board) -> None:  # noqa: F811
+    with loading as server:
+        loads(server)
+        server.process.terminate()
+        server.process.wait_until(lambda: "received, stopping" in server.process.log(), 60)
+        board.open_door()
+        server.process.ends(0)
+        assert "Started HTTPService" not in server.process.log()
     with pytest.raises(ConnectionRefusedError):
         rawhttp.Connection(HOST, Shared.shared_http)

@@ -450,3 +450,20 @@ def test_what_a_load_keeps(kind: str, tmp_path: Path) -> None:
         later()
         (folder / "2").mkdir()
         assert load() == (4, 1, 1), "a new version: the directory's own configuration"
+
+
+@pytest.mark.onnx
+def test_a_load_that_fails_tells_of_no_version_as_loaded(tmp_path: Path) -> None:
+    """The first of its versions can be loaded, the second cannot: none is served."""
+    made = Repository(tmp_path / "models")
+    folder = made.model("m", 'backend: "onnxruntime"\nversion_policy { all { } }\n')
+    whole = paths.need(paths.ROOT / "build" / "models" / "digits" / "1" / "model.onnx").read_bytes()
+    for version, content in (("1", whole), ("2", whole[:3000]), ("3", whole)):
+        (folder / version).mkdir(exist_ok=True)
+        (folder / version / "model.onnx").write_bytes(content)
+    with Nereid(made.path, {"model-control-mode": "explicit"}) as server:
+        assert rawhttp.post(server.http, "/v2/repository/models/m/load", {}).status == 400
+        assert "successfully loaded" not in server.process.log()
+        (folder / "2" / "model.onnx").write_bytes(whole)
+        assert rawhttp.post(server.http, "/v2/repository/models/m/load", {}).status == 200
+        assert [server.process.log().count(f"successfully loaded 'm' version {version}") for version in (1, 2, 3)] == [1, 1, 1]
