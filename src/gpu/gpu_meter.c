@@ -10,12 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* For so long the end of the last server waits for NVML. */
-#define END_WITHIN TIME_S(1)
-
-/* Readings older than so many intervals and so long are not told: NVML does not answer. */
+/* Readings older than so many intervals and so long (patience) are not told. */
 #define STALE_INTERVALS 3u
-#define STALE_AFTER     TIME_S(2)
 
 static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards everything in `meter` */
 static struct {
@@ -26,6 +22,7 @@ static struct {
     size_t count;
     time_ns read_at; /* the readings */
 } meter;
+static struct gpu_meter_patience patience = {.end = TIME_S(1), .stale = TIME_S(2)};
 
 struct metered {
     const struct gpu_device *device; /* of the rounds */
@@ -264,13 +261,20 @@ void gpu_meter_found(const struct gpu_list *gpus)
     tell_absence(e);
 }
 
+void gpu_meter_be_patient(struct gpu_meter_patience p)
+{
+    mutex_lock(&lock);
+    patience = p;
+    mutex_unlock(&lock);
+}
+
 /* Returns true if its thread has ended, or is about to. Else it is the thread's from now on. */
 static bool ends_in_time(struct rounds *r)
 {
     mutex_lock(&lock);
     r->stop = true;
     mutex_cond_broadcast(&r->changed);
-    time_ns until = time_later(clock_now_ns(), END_WITHIN);
+    time_ns until = time_later(clock_now_ns(), patience.end);
     while (!r->ended && clock_now_ns() < until)
         mutex_cond_wait_until(&r->changed, &lock, until);
     bool ended = r->ended;
@@ -298,7 +302,7 @@ void gpu_meter_close(void)
 size_t gpu_meter_read(struct gpu_meter_reading ret[GPU_MAX])
 {
     mutex_lock(&lock);
-    time_ns end = time_later(meter.read_at, STALE_AFTER);
+    time_ns end = time_later(meter.read_at, patience.stale);
     for (unsigned i = 0; i < STALE_INTERVALS; i++)
         end = time_later(end, meter.interval);
     size_t count = clock_now_ns() < end ? meter.count : 0;

@@ -25,6 +25,15 @@ struct gpu_meter_reading {
  *                  longer. The last one that says so decides; it holds until gpu_close. */
 void gpu_meter_want(time_ns interval);
 
+/* How long the end of the last server waits for NVML (1 s), and how old the latest reading may be
+ * besides three intervals (2 s). */
+struct gpu_meter_patience {
+    time_ns end, stale;
+};
+
+/* gpu_meter_be_patient - for tests: another patience, until the next call. */
+void gpu_meter_be_patient(struct gpu_meter_patience p);
+
 /* gpu_meter_read - the latest readings, of GPUs that NVML knows, in CUDA's order. Never waits.
  * returns  how many; 0 also before the first, where the latest is three intervals and two seconds
  *          old, and where nobody wants any or there is no GPU */

@@ -108,7 +108,7 @@ struct stopped {
 static struct stopped stop_with(const char *sent, unsigned waiting)
 {
     struct stopped s = {.r = http_rig_new(0)};
-    s.r->front->patience = http_front_patience(1, 1, 600);
+    s.r->front->patience = http_front_patience(60, 60, 600);
     s.fd = http_rig_dial(s.r);
     http_rig_send(s.fd, sent);
     while (http_rig_run(http_rig_count_later) < waiting)

@@ -88,8 +88,8 @@ def test_over_grpc(keyed: tuple[Nereid, Path]) -> None:
 def test_the_file_changes(keyed: tuple[Nereid, Path]) -> None:
     server, file = keyed
     file.write_text("key-of-carol all\nbroken\n")
-    server.process.wait_until(lambda: "the API keys stay as they are" in server.process.log(), 60)
-    assert f"{file}:2: expected a key and its categories, two words" in server.process.log()
+    server.process.wait_until(lambda: f"{file}:2: expected a key and its categories, two words" in server.process.log(), 60)
+    assert "the API keys stay as they are" in server.process.log()
     assert _http(server, "key-of-alice").status == 200
     file.write_bytes(b"key-of-alice all\n\0key-of-carol all\n")
     server.process.wait_until(lambda: f"{file}: expected text, found a zero byte at offset 17" in server.process.log(), 60)

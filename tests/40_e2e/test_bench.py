@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from harness import h2frames as h2
 from harness import paths, rawhttp, recite
-from harness.load_tester import LONGER, Asked, Recorder, at, bench, measured, number, place, recording
+from harness.load_tester import LONGER, Asked, Recorder, at, bench, measured, measured_once, number, place, recording
 from harness.pause import pause
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Reference, Server
@@ -345,18 +345,23 @@ def test_a_window_that_is_shorter_than_an_answer(recorder: Recorder, tmp_path: P
 
 
 def test_requests_that_wait_for_a_slow_server_count_from_when_they_were_due(recorder: Recorder) -> None:
-    """A server that answers nothing for 2.4 s: a closed loop would see one slow request, a schedule sees how many have to wait."""
+    """A server that answers nothing for 0.6 of the window: a closed loop would see one slow request, a schedule sees how many have to wait."""
     waited = threading.Event()
 
     def answer(body: bytes) -> None:
         if len(recorder.bodies) == 1:
-            threading.Timer(2.4, waited.set).start()
+            threading.Timer(0.6 * window, waited.set).start()
         waited.wait()
 
     recorder.answer = answer
-    out = measured(*at(recorder), "-p", "4000", "--request-rate-range", "200", "--max-threads", "1")
-    assert number(out, "p90 latency") > 800_000, out
-    assert number(out, "Delayed requests") > 320, out
+    for window in (4, 20):  # seconds; a machine that does much else may give no answer in what is left of it
+        recorder.bodies.clear()
+        waited.clear()
+        out = measured_once(*at(recorder), "-p", str(1000 * window), "--request-rate-range", "200", "--max-threads", "1")
+        if "no answer" not in out:
+            break
+    assert number(out, "p90 latency") > 200_000 * window, out
+    assert number(out, "Delayed requests") > 0.4 * number(out, "Request count"), out
     assert number(out, "Throughput") <= 200 * 1.2  # a machine with other work sends fewer
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from harness import rawhttp
+from harness import procfs, rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 
@@ -58,8 +58,7 @@ class Grouped(Nereid):
 
 
 def _loops(server: Nereid) -> int:
-    names = [(task / "comm").read_text().strip() for task in Path(f"/proc/{server.pid}/task").iterdir()]
-    return sum(name.startswith("loop") for name in names)
+    return sum(name.startswith("loop") for name in procfs.names_of_threads(server.pid))
 
 
 def _budget(server: Nereid) -> int:

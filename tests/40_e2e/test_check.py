@@ -394,12 +394,15 @@ def test_what_backends_say_is_known_once_models_are_loaded(tmp_path: Path) -> No
 @pytest.mark.onnx
 def test_a_backend_that_crashes_or_hangs_is_told_of(tmp_path: Path) -> None:
     """The check goes on, with the models behind it."""
-    repository = Repository(tmp_path / "models")
+    crashing, hanging = (Repository(tmp_path / name) for name in ("crashing", "hanging"))
     execute = "void *TRITONBACKEND_ModelInstanceExecute(void) { return 0; }\n"
-    backend(repository, "crashes", "#include <signal.h>\nvoid *TRITONBACKEND_Initialize(void *b) { raise(SIGKILL); return b; }\n" + execute)
-    backend(repository, "hangs", "#include <unistd.h>\nvoid *TRITONBACKEND_ModelInitialize(void *b) { for (;;) pause(); return b; }\n" + execute)
-    onnx(repository, "truncated", digits()[:3000])
-    found = {one["model"]: one["problem"] for one in problems(repository.path, "--load", "--load-timeout=5")}
-    assert found.keys() == {"crashes", "hangs", "truncated"}
+    backend(crashing, "crashes", "#include <signal.h>\nvoid *TRITONBACKEND_Initialize(void *b) { raise(SIGKILL); return b; }\n" + execute)
+    backend(hanging, "hangs", "#include <unistd.h>\nvoid *TRITONBACKEND_ModelInitialize(void *b) { for (;;) pause(); return b; }\n" + execute)
+    for each in (crashing, hanging):
+        onnx(each, "truncated", digits()[:3000])
+    found = {one["model"]: one["problem"] for one in problems(crashing.path, "--load")}
+    assert found.keys() == {"crashes", "truncated"}
     assert found["crashes"] == "the process that loaded model 'crashes' ended with signal 9 (Killed)"
+    found = {one["model"]: one["problem"] for one in problems(hanging.path, "--load", "--load-timeout=5")}
+    assert found.keys() == {"hangs", "truncated"}
     assert found["hangs"].startswith("model 'hangs' was not loaded and unloaded within 5 seconds")

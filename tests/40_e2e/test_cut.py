@@ -14,7 +14,7 @@ from tritonclient.grpc import service_pb2 as pb
 
 STOPPING = "the server is stopping"
 REFUSED = {"error": STOPPING}
-SECONDS = 4  # of which three are left to requests
+SECONDS = 12  # of which nine are left to requests
 INFER, STREAM = "/v2/models/recite_once/infer", "/v2/models/recite/generate_stream"
 
 
@@ -22,7 +22,7 @@ class Cut:
     """A request that its model answers without end, or, if `quiet`, not at all."""
 
     def __init__(self, server: Nereid, mark: Path, quiet: bool):
-        self.server, self.quiet = server, quiet
+        self.server, self.quiet, self.mark = server, quiet, mark
         self.parameters: dict[str, str | bool] = {"mark": str(mark), "quiet" if quiet else "slow": True}
         self.begin()
 
@@ -31,6 +31,9 @@ class Cut:
             return json.dumps({"text_input": "a"} | self.parameters).encode()
         tensor = {"name": "text_input", "datatype": "BYTES", "shape": [1], "data": ["a"]}
         return json.dumps({"inputs": [tensor], "parameters": self.parameters}).encode()
+
+    def has_begun(self) -> bool:
+        return self.mark.with_name(self.mark.name + ".begun").exists()
 
     @property
     def path(self) -> str:
@@ -120,6 +123,7 @@ def test_who_is_cut_is_told(server: Nereid, tmp_path: Path) -> None:
     try:
         cuts = [kind(server, tmp_path / f"mark{i}{quiet}", quiet) for i, kind in enumerate(kinds) for quiet in (True, False)]
         server.process.wait_for(lambda: _in_flight(server), len(cuts))
+        server.process.wait_until(lambda: all(each.has_begun() for each in cuts if not each.quiet), 60)
         with ThreadPoolExecutor(len(cuts)) as pool:
             told = [pool.submit(each.told) for each in cuts]
             server.process.terminate()

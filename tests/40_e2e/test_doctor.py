@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import paths
+from harness import paths, ports
 from harness.gpus import Gpus
 from harness.process import ServerFailed
 from harness.repository import Repository
@@ -82,8 +82,7 @@ def test_names_of_plugins_are_no_commands_for_the_terminal(tmp_path: Path) -> No
 def test_front_ends_in_each_others_way(tmp_path: Path) -> None:
     models = Repository(tmp_path / "models")
     models.identity("one")
-    with socket.create_server((HOST, 0)) as found:
-        port = found.getsockname()[1]
+    port = ports.free_port()
     told = [*plain(tmp_path)[:1], f"--model-repository={models.path}"]
     for address in ("0.0.0.0", HOST):
         status, text = doctor(*told, f"--http-port={port}", f"--grpc-port={port}", f"--grpc-address={address}", "--metrics-port=0")

@@ -286,7 +286,7 @@ def test_who_asked_a_reference_that_crashed_asks_again(tmp_path: Path, crashes: 
 WITH_STUBS = """
 for server in $$ 1; do
     (exec -a /backends/triton_python_backend_stub tail -f /dev/null $server >/dev/null 2>&1) &
-    until grep -q stub /proc/$!/cmdline; do :; done
+    until grep -qa '^/backends/' /proc/$!/cmdline; do :; done
     echo $!
 done
 kill -SEGV $$

@@ -474,7 +474,6 @@ def test_it_is_counted(nereid: Server) -> None:
 
 def test_an_idle_connection_is_told_to_go(identity_repository: Path) -> None:
     with Nereid(identity_repository, {"http-idle-timeout-secs": "1"}) as server, http2.Connection(server.http) as connection:
-        connection.ask("GET", "/v2")
         goodbyes = [each for each in connection.finish_by_connection() if each.kind == h2.GOAWAY]
         assert [int.from_bytes(each.payload[4:8], "big") for each in goodbyes] == [0, 0]
 

@@ -297,6 +297,7 @@ def test_at_a_stop_who_still_executes_is_named(repository: Repository) -> None:
     server = Nereid(repository.path, {"exit-timeout-secs": "100"}, ENDED_AT_ONCE).start()
     try:
         assert _infer(server, "hangs", 7, "answer_and_hang").status == 200
+        server.process.wait_until(lambda: "answer_and_hang: never returns" in server.process.log(), 60)
         left = _end_at_once(server, ["unloaded 'innocent' version 1"])
         assert len(left) == 1, left
         assert "'hangs' version 1 is not unloaded: backend 'misbehave' still executes in instance 'hangs_0', or a" in left[0]

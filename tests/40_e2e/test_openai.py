@@ -23,7 +23,7 @@ def mapped(**roles: Any) -> str:
 
 
 def serve(repository: Repository, options: dict[str, Any] | None = None) -> Nereid:
-    given = {"allow-openai": "true", "openai-port": str(ports.free_port()), "http-header-forward-pattern": "^(count|fail_at|stop|joined|mark|quiet)$"}
+    given = {"allow-openai": "true", "openai-port": str(ports.free_port()), "http-header-forward-pattern": "^(count|fail_at|stop|joined|mark|quiet|slow)$"}
     return Nereid(repository.path, given | (options or {}))
 
 
@@ -189,7 +189,7 @@ def test_errors_of_the_model(client: openai.OpenAI) -> None:
 
 def test_a_client_that_goes_away_cancels(client: openai.OpenAI, server: Server, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    stream = client.completions.create(model="recite", prompt="x", stream=True, extra_headers={"mark": str(mark)})
+    stream = client.completions.create(model="recite", prompt="x", stream=True, extra_headers={"mark": str(mark), "slow": "yes"})
     assert [next(stream).choices[0].text for _ in range(100)] == ["x"] * 100
     assert not mark.exists()
     stream.close()

@@ -266,19 +266,15 @@ def test_half_a_handshake_is_given_up(secure: tls.Secure) -> None:
     assert 9 < time.monotonic() - begun < 60
 
 
-def test_of_too_many_handshakes_the_oldest_ends(secure: tls.Secure) -> None:
-    """More than may be under way, and who comes after them is served."""
-    socks = []
-    try:
-        for _ in range(1100):
-            c = socket.create_connection((HOST, secure.http_port), 60)
+def test_of_too_many_handshakes_the_oldest_ends(identity_repository: Path, authority: tls.Authority) -> None:
+    """More than a loop bears at a time, and who comes after them is served."""
+    told = tls.options(authority.sign(), ("http",)) | {"loop-threads": "1"}
+    with tls.Secure(identity_repository, told) as server, contextlib.ExitStack() as stack:
+        for _ in range(600):
+            c = stack.enter_context(socket.create_connection((HOST, server.http_port), 60))
             c.sendall(b"\x16\x03\x01\x02\x00\x01")
-            socks.append(c)
-        assert rawhttp_over(secure).status == 200
-        _log_until(secure, "clients of http are in their handshake: the oldest is given up")
-    finally:
-        for c in socks:
-            c.close()
+        assert rawhttp_over(server).status == 200
+        _log_until(server, "clients of http are in their handshake: the oldest is given up")
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Many connections at once, none of which is waited for: what can be written is written, what comes is dropped."""
 
+import contextlib
 import select
 import socket
 import time
@@ -60,7 +61,11 @@ class Crowd:
         except BlockingIOError:
             return 0
         except ConnectionError:
-            self._gone(number)
+            with contextlib.suppress(BlockingIOError):
+                while number in self.members:  # what came before that
+                    self._take(number)
+            if number in self.members:
+                self._gone(number)
             return 0
 
     def send_all(self, data: bytes) -> None:
@@ -89,18 +94,20 @@ class Crowd:
         """Takes what came in; returns from how many connections. Waits for the first so long."""
         events = self._poll.poll(seconds, 4096)
         for number, _ in events:
-            try:
-                data = self.members[number].recv(1 << 16)
-            except BlockingIOError:
-                continue
-            except ConnectionError:
-                data = b""
-            if data:
-                self.received[number] += len(data)
-                self.heard[number] = (self.heard[number] + data)[:1024]
-            else:
-                self._gone(number)
+            with contextlib.suppress(BlockingIOError):
+                self._take(number)
         return len(events)
+
+    def _take(self, number: int) -> None:
+        try:
+            data = self.members[number].recv(1 << 16)
+        except ConnectionError:
+            data = b""
+        if data:
+            self.received[number] += len(data)
+            self.heard[number] = (self.heard[number] + data)[:1024]
+        else:
+            self._gone(number)
 
     def is_borne(self) -> bool:
         """The server has closed none of them before its time."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from asks import Asker, words
 from conftest import make_server, ready_with
-from harness.procfs import all_sleep, children, memory
+from harness.procfs import all_sleep, children, has_ended, memory
 from harness.repository import Repository
 from harness.servers import Server
 
@@ -86,7 +86,7 @@ class Load:
 
     def _work(self) -> None:
         asker = Asker(self._server)
-        while not self._ends.is_set():
+        while not self.answers or not self._ends.is_set():
             self.answers.append(asker.told("works", ""))
         asker.close()
 
@@ -101,6 +101,7 @@ class Load:
 
 def breaks(server: Server, asker: Asker, model: str, ways: list[str]) -> None:
     asker.told("works", "")  # its connection is there
+    server.settle()  # those of others are gone
     before = held(server.pid)
     with loaded(asker, model) as pid, Load(server) as load:
         for way in ways:
@@ -291,7 +292,7 @@ def test_what_a_model_started_goes_with_it(asker: Asker) -> None:
         started = children(pid)
         assert len(started) == 1
         assert "'breaks_0'" in asker.told("breaks", "kill")["message"]
-        asker.until(lambda: not os.path.exists(f"/proc/{started[0]}") or "State:\tZ" in Path(f"/proc/{started[0]}/status").read_text())
+        asker.until(lambda: has_ended(started[0]))
 
 
 def test_nothing_is_left_when_the_server_is_killed(python_backends: dict[str, Path], server: Server) -> None:

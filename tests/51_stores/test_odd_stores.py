@@ -66,7 +66,7 @@ def test_a_file_where_a_directory_is(cache: Path) -> None:
 )
 def test_what_is_no_listing(cache: Path, body: bytes) -> None:
     with OddStore({}, lambda request: Answer(body=body)) as store:
-        assert "the answer is not a listing" in log_of(store, cache, NEREID_CLOUD_TIMEOUT_SECS="2")
+        assert "the answer is not a listing" in log_of(store, cache, NEREID_CLOUD_TIMEOUT_SECS="4")
         assert len(store.requests) > 1  # it may have been damaged on its way
 
 

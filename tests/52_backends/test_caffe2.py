@@ -434,7 +434,7 @@ def write_models(repository: Repository) -> None:
     for number, (case, _said) in enumerate(WRONG):
         write_case(repository, case, f"wrong{number}", 1)
     write(repository, "dense", DENSE_TENSORS, dense(), INIT, 16)
-    batching = "dynamic_batching { max_queue_delay_microseconds: 2000 }\ninstance_group { count: 2 kind: KIND_CPU }\n"
+    batching = "dynamic_batching { preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 500000 }\ninstance_group { count: 2 kind: KIND_CPU }\n"
     write(repository, "dense_many", DENSE_TENSORS + batching, dense(), INIT, 16)
     write(repository, "one_file", DENSE_TENSORS, dense(FILLED + DENSE), None, 16)
     named = write(repository, "named", DENSE_TENSORS + 'default_model_filename: "net.pb"\n', dense(), INIT, 16)
@@ -446,7 +446,7 @@ def write_models(repository: Repository) -> None:
     write(repository, "both", DENSE_TENSORS + tensor("output", "h", "FP32", [8]), dense(outputs=("h", "logits")), INIT, 16)
     shaped = tensor("input", "x", "FP32", [4, 4], "reshape { shape: [16] }") + tensor("output", "logits", "FP32", [2, 4], "reshape { shape: [8] }")
     write(repository, "reshaped", shaped, dense(), INIT, 16)
-    summed = 'sequence_batching { state { input_name: "x_state" output_name: "y" data_type: TYPE_FP32 dims: [1] ' \
+    summed = 'sequence_batching { max_sequence_idle_microseconds: 600000000 state { input_name: "x_state" output_name: "y" data_type: TYPE_FP32 dims: [1] ' \
         'initial_state { name: "zero" data_type: TYPE_FP32 dims: [1] zero_data: true } } ' \
         'control_input { name: "start" control { kind: CONTROL_SEQUENCE_START fp32_false_true: [0, 1] } } }\n'
     adds = [operator("Add", ["x", "x_state"], ["h"]), operator("Add", ["h", "start"], ["y"])]

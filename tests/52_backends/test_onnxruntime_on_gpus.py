@@ -138,7 +138,7 @@ def test_a_gpu_that_fails(library: Path, tmp_path: Path, number: int) -> None:
 
 STATE = """max_batch_size: 4
 input { name: "x" data_type: TYPE_FP32 dims: [ 4 ] } output { name: "total" data_type: TYPE_FP32 dims: [ 4 ] }
-sequence_batching { oldest { max_candidate_sequences: 4 preferred_batch_size: [ 2 ] max_queue_delay_microseconds: 600000000 }
+sequence_batching { max_sequence_idle_microseconds: 600000000 oldest { max_candidate_sequences: 4 preferred_batch_size: [ 2 ] max_queue_delay_microseconds: 600000000 }
 state [ { input_name: "total_in" output_name: "total" data_type: TYPE_FP32 dims: [ 4 ]
 initial_state: { name: "zero" data_type: TYPE_FP32 dims: [ 4 ] zero_data: true } } ] }
 """

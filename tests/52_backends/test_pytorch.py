@@ -52,6 +52,7 @@ BATCHED_WORDS = tensor("input", "words__0", "STRING", [1], SCALAR_STRING) + tens
 IMAGE = one("image", "FP32", [3, -1, -1], "classes__0", "FP32", [5])
 
 CONTROLS = """sequence_batching {
+  max_sequence_idle_microseconds: 600000000
   control_input [
     { name: "start" control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } ] },
     { name: "ready" control [ { kind: CONTROL_SEQUENCE_READY fp32_false_true: [ 0, 1 ] } ] }
@@ -59,6 +60,7 @@ CONTROLS = """sequence_batching {
 }
 """
 STATE = """sequence_batching {
+  max_sequence_idle_microseconds: 600000000
   oldest { max_candidate_sequences: 4 }
   state [ { input_name: "so_far" output_name: "next__1" data_type: TYPE_FP32 dims: [ 2 ]
     initial_state { name: "zero" data_type: TYPE_FP32 dims: [ 2 ] zero_data: true } } ]

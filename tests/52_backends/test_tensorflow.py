@@ -32,7 +32,7 @@ COUNTER = tensor("input", "x", "FP32", [1]) + tensor("output", "y", "FP32", [1])
 INIT = parameters({"TF_INIT_OPS_FILE": "init_ops.json"})
 TWO = "instance_group { count: 2 kind: KIND_CPU }\n"
 STATES = (
-    'sequence_batching {\n  control_input { name: "start" control { kind: CONTROL_SEQUENCE_START bool_false_true: [ false, true ] } }\n'
+    'sequence_batching {\n  max_sequence_idle_microseconds: 600000000\n  control_input { name: "start" control { kind: CONTROL_SEQUENCE_START bool_false_true: [ false, true ] } }\n'
     '  state { input_name: "before" output_name: "after" data_type: TYPE_FP32 dims: [ 1 ] }\n}\n'
 )
 SETTINGS = {
@@ -497,7 +497,7 @@ def test_a_divided_output_that_does_not_add_up(tmp_path: Path, part: str, found:
         graph.add("y", "Slice", [x, begin, size], T=files.FP32, Index=files.kind("INT32"))
     else:
         graph.add("y", "ConcatV2", [x, x, graph.constant("axis", np.array(0, np.int32))], N=files.whole(2), T=files.FP32, Tidx=files.kind("INT32"))
-    text = GRAPH + "max_batch_size: 4\n" + DYNAMIC.replace("[ 8 ]", "[ 2 ]")
+    text = GRAPH + "max_batch_size: 4\n" + DYNAMIC.replace("[ 8 ]", "[ 2 ]").replace("500000", "600000000")
     text += tensor("input", "x", "FP32", [-1], "allow_ragged_batch: true") + tensor("output", "y", "FP32", [-1])
     text += 'batch_output { target_name: "y" kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "x" }\n'
     files.save_graph(graph, repository.model("x", text))

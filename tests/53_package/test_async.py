@@ -141,8 +141,8 @@ def test_timeouts_end(script: Script) -> None:
             except TimeoutError as error:
                 if time.monotonic() - begun >= seconds:
                     told.append(str(error))
-        signal.alarm(60)
         with nereid.Server(waits, {QUIET}) as server:
+            signal.alarm(60)
             model = server.model("waits")
             each = [(ask, seconds) for seconds in (0.5, 1, 3, 0, -1, -math.inf) for ask in asks(model.asking(timeout=seconds))]
             threads = [threading.Thread(target=late, args=args) for args in each]

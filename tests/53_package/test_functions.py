@@ -313,7 +313,7 @@ def test_function_that_hangs(broken: Packaged) -> None:
     """Its requests have an error in time, others go on, and it is called again; too many calls that hang are refused at once."""
     late = (503, "function 'hangs' has not returned within 0.5 s")
     assert answer(broken, "hangs", 1) == late
-    assert answer(broken, "hangs", 0) == (200, "[0.0, 0.0]")
+    broken.process.wait_until(lambda: answer(broken, "hangs", 0) == (200, "[0.0, 0.0]"), 60)  # on a busy machine one may be late that does not hang
     assert answer(broken, "gives", 7)[0] == 200
     for _ in range(7):
         assert answer(broken, "hangs", 1) == late

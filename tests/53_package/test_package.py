@@ -262,7 +262,7 @@ def test_fork_leaves_the_server_to_its_process(script: Script) -> None:
                 reading, writing = os.pipe()
                 child = os.fork()
                 if not child:
-                    signal.alarm({60 // tries})
+                    signal.alarm({300 // tries})
                     os.write(writing, ask().encode())
                     server.stop()
                     sys.exit(0)

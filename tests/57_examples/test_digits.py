@@ -71,5 +71,5 @@ def test_a_name_that_is_none_is_said(tmp_path: Path) -> None:
     assert {"digits", "speech", "search", "ocr"} == set(known)
     for name in ("", "digit", "page"):
         with Example(tmp_path, name) as example:
-            example.process.ends(2)
+            example.process.ends(2, PATIENCE)
             assert f"EXAMPLE names '{name}'; there are: {' '.join(known)}" in example.process.log()

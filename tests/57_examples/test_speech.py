@@ -16,7 +16,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from harness import paths, ports
-from harness.examples import Example
+from harness.examples import PATIENCE, Example
 
 pytestmark = pytest.mark.onnx
 PACKAGES = paths.ROOT / "build" / "deps" / "example-speech"
@@ -81,7 +81,7 @@ def told(words: str) -> list[tuple[float, float]]:
 def test_speech_is_found_and_noise_is_not(tmp_path: Path, client: ModuleType) -> None:
     with Example(tmp_path, "speech", "--fast") as example:
         words = example.says("Speech:")
-        example.process.ends(0)
+        example.process.ends(0, PATIENCE)
         assert not example.left()
         words = example.process.log()
     said, alone = answers(), directly(sound())
@@ -116,10 +116,10 @@ def test_sound_of_ones_own(tmp_path: Path) -> None:
             file.setframerate(44100)
             file.writeframes(b"\0" * 2 * width * 44100)
     with Example(tmp_path, "speech", f"--fast --wav {silence}") as example:
-        example.process.ends(0)
+        example.process.ends(0, PATIENCE)
         assert told(example.process.log() + "\n") == [] and len(answers()) == 31
     with Example(tmp_path, "speech", f"--fast --wav {bytes8}") as example:
-        example.process.ends(2)
+        example.process.ends(2, PATIENCE)
         assert f"{bytes8}: a sample has 8 bits; expected PCM with 16" in example.process.log()
 
 

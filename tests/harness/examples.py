@@ -1,5 +1,6 @@
 """One of examples/, started by the command that its page names, and ended as a user ends it."""
 
+import contextlib
 import os
 import signal
 import time
@@ -36,7 +37,8 @@ class Example:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for pid in self.left():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.process.kill()
 
     def left(self) -> list[int]:

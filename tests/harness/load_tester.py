@@ -18,7 +18,7 @@ LONGER: list[list[str]] = [[], ["-p", "2000"], ["-p", "20000"]]
 
 def bench(*options: str) -> tuple[int, str, str]:
     argv = [str(paths.nereid_binary()), "bench", *options]
-    got = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    got = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     return got.returncode, got.stdout, got.stderr
 
 

@@ -1,5 +1,6 @@
 """What a process used, read from the kernel."""
 
+import contextlib
 import os
 import time
 from collections.abc import Iterator
@@ -65,13 +66,12 @@ def all_sleep(pid: int) -> bool:
 
 
 def _threads_sleep(pid: int) -> bool:
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            state = (task / "stat").read_text().rsplit(")", 1)[1].split()[0]
-        except (FileNotFoundError, ProcessLookupError):  # it has just ended
-            continue
-        if state != "S":
-            return False
+    """True also of a process that has just ended."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if (task / "stat").read_text().rsplit(")", 1)[1].split()[0] != "S":
+                    return False
     return True
 
 
@@ -127,6 +127,11 @@ def processes() -> Iterator[tuple[int, list[str]]]:
             yield int(entry.name), (entry / "stat").read_text().rsplit(")", 1)[1].split()
         except (FileNotFoundError, ProcessLookupError):  # it has just ended
             continue
+
+
+def has_ended(pid: int) -> bool:
+    """Also if nobody has waited for it yet."""
+    return all(each != pid or fields[0] == "Z" for each, fields in processes())
 
 
 def children(pid: int) -> list[int]:

@@ -430,6 +430,7 @@ static void answer_and_hang(TRITONBACKEND_Request *request)
     pthread_t thread;
     pthread_create(&thread, NULL, answer_aside, request);
     pthread_join(thread, NULL);
+    say("HANGS", "answer_and_hang", "never returns");
     for (;;)
         pause();
 }

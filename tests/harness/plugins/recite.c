@@ -81,7 +81,7 @@ static void obey(struct order *o, const char *name, TRITONSERVER_ParameterType t
     else if (strcmp(name, "quiet") == 0)
         o->quiet = yes || text;
     else if (strcmp(name, "slow") == 0)
-        o->slow = yes;
+        o->slow = yes || text;
     else if (strcmp(name, "mark") == 0 && text)
         o->mark = value;
 }
