@@ -470,6 +470,7 @@ static void tell_loaded(const struct operate_attempt *a)
 static void commit(struct operate_attempt *a)
 {
     struct repo_model *m = a->m;
+    tell_loaded(a); /* all of them: nothing can fail any more; and before what they replace goes */
     for (size_t i = 0; i < a->count; i++)
         if (a->fresh[i].action == PLAN_RESIZE)
             instances_commit(a->fresh[i].draft, &a->fresh[i].left);
@@ -506,7 +507,6 @@ static void commit(struct operate_attempt *a)
     operate_show(a);
     bool parting = m->parting;
     mutex_unlock(&a->r->lock);
-    tell_loaded(a);
     agents_loaded(a->source->agents);
     if (!parting)
         return;

@@ -136,7 +136,7 @@ struct repo_retired {
     struct tally *tally;
     struct source *source;
     bool last;      /* it was the last serving version of its source */
-    time_ns since;  /* when it was first seen to have requests left; 0 = not yet */
+    time_ns since;  /* when it was first looked at and not over; 0 = not yet */
     bool told;      /* the log says that requests delay it */
     bool only_some; /* the version itself still serves and is pinned: only `left` is freed */
     struct instances left;

@@ -21,6 +21,8 @@
 
 /* If requests delay a version for this long, a log line says so. */
 #define TELL_AFTER TIME_MS(500)
+/* The same where none is left, but an execution has not returned. */
+#define TELL_BUSY_AFTER TIME_S(5)
 
 static void finish_instances(struct repo *r, struct repo_retired *old)
 {
@@ -50,8 +52,7 @@ static void retire_finish(struct repo *r, struct repo_retired *old)
     version_free(old->version);
     source_unref(old->source);
     struct repo_model *m = old->model;
-    int64_t number = old->number;
-    char *title = mem_strdup(m->title);
+    LOG_INFO("successfully unloaded '%s' version %" PRId64, m->title, old->number);
     mutex_lock(&r->lock);
     list_remove(&old->all);
     tally_unref(old->tally);
@@ -66,8 +67,6 @@ static void retire_finish(struct repo *r, struct repo_retired *old)
     }
     models_let_go(r, m);
     mutex_unlock(&r->lock);
-    LOG_INFO("successfully unloaded '%s' version %" PRId64, title, number);
-    mem_free(title);
     mem_free(old);
 }
 
@@ -76,15 +75,22 @@ static const char *backend_name(const struct repo_retired *old)
     return old->backend ? old->backend->name : "ensemble";
 }
 
-/* Logs once per version which backend does not release its requests. */
+/* Logs once per version which backend does not release its requests, or does not return from an
+ * execution though all of them are answered. */
 static void retire_tell(struct repo_retired *old)
 {
     if (!old->since)
         old->since = clock_now_ns();
     long count = version_requests(old->version);
-    if (old->told || count <= 0 || clock_now_ns() - old->since < TELL_AFTER)
+    if (old->told || clock_now_ns() - old->since < (count > 0 ? TELL_AFTER : TELL_BUSY_AFTER))
         return;
     old->told = true;
+    if (count <= 0) {
+        LOG_WARN("unloading '%s' version %" PRId64 " waits for backend '%s', which has not "
+                 "returned from an execution",
+                 old->model->title, old->number, backend_name(old));
+        return;
+    }
     LOG_WARN("unloading '%s' version %" PRId64 " waits for %ld request%s, each of them without a "
              "final response, or kept by backend '%s', or by a response or response factory of its",
              old->model->title, old->number, count, count == 1 ? "" : "s", backend_name(old));

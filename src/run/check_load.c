@@ -98,7 +98,7 @@ static struct err *load_and_unload(const struct options *o, const char *model)
     e = server_start(s);
     if (!e)
         e = server_load(s);
-    if (!e)
+    if (!e && server_serve(s))
         e = repo_load_wait(s->repo, &(struct repo_load){.model = model});
     server_stop(s);
     server_free(s);

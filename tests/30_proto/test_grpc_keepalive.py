@@ -46,8 +46,7 @@ def open_stream(connection: h2.Connection) -> None:
 
 def call(connection: h2.Connection, stream: int) -> h2.Call:
     block = h2.header_block(h2.call_headers(LIVE))
-    connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block))
-    connection.send(h2.frame(h2.DATA, h2.END_STREAM, stream, h2.message(b"")))
+    connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block) + h2.frame(h2.DATA, h2.END_STREAM, stream, h2.message(b"")))
     return connection.finish(stream)
 
 

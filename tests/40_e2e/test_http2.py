@@ -472,8 +472,11 @@ def test_it_is_counted(nereid: Server) -> None:
         assert served() >= before + 5
 
 
-def test_an_idle_connection_is_told_to_go(identity_repository: Path) -> None:
-    with Nereid(identity_repository, {"http-idle-timeout-secs": "1"}) as server, http2.Connection(server.http) as connection:
+@pytest.mark.parametrize("seconds", [1, 4], ids=["before a request", "after one"])
+def test_an_idle_connection_is_told_to_go(identity_repository: Path, seconds: int) -> None:
+    with Nereid(identity_repository, {"http-idle-timeout-secs": str(seconds)}) as server, http2.Connection(server.http) as connection:
+        if seconds > 1:
+            connection.ask("GET", "/v2")
         goodbyes = [each for each in connection.finish_by_connection() if each.kind == h2.GOAWAY]
         assert [int.from_bytes(each.payload[4:8], "big") for each in goodbyes] == [0, 0]
 

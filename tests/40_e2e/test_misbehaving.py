@@ -305,6 +305,24 @@ def test_at_a_stop_who_still_executes_is_named(repository: Repository) -> None:
         server.kill()
 
 
+def test_at_an_unload_who_still_executes_is_named(repository: Repository) -> None:
+    """In an instance that the model has no more: no request is left, in whose name the backend could be told of."""
+    _add(repository, "hangs", extra="instance_group [ { kind: KIND_CPU count: 2 } ]\n")
+    server = Nereid(repository.path, {"model-control-mode": "explicit", "load-model": "hangs"}, ENDED_AT_ONCE).start()
+    try:
+        for _ in range(2):
+            assert _infer(server, "hangs", 7, "answer_and_hang").status == 200
+        config = repository.path / "hangs" / "config.pbtxt"
+        config.write_text(config.read_text().replace("count: 2", "count: 1"))
+        for change in ("load", "unload"):
+            assert rawhttp.request(HOST, server.http_port, "POST", f"/v2/repository/models/hangs/{change}").status == 200
+        line = "unloading 'hangs' version 1 waits for backend 'misbehave', which has not returned from an execution"
+        server.process.wait_until(lambda: line in server.process.log(), 60)
+        assert "waits for 0 requests" not in server.process.log()
+    finally:
+        server.kill()
+
+
 def test_files_of_a_load_request_go_when_the_server_is_ended(repository: Repository, tmp_path: Path) -> None:
     """At once, and when the next one starts if it was killed; never those of a server that runs."""
     scratch = tmp_path / "scratch"

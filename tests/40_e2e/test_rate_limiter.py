@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
 
 import pytest
 import witness
@@ -73,16 +74,17 @@ def test_executions_go_by_priority(kind: type[Server], board: Board, options: di
     board.model("often", group(resource("r", 1), priority=1), gated=True)
     board.model("seldom", group(resource("r", 1), priority=2), gated=True)
 
-    def often_of_thirty(server: Server) -> int:
-        asked = [one for pair in zip(ask_many(pool, server, "often", 30), ask_many(pool, server, "seldom", 30), strict=True) for one in pair]
-        server.process.wait_until(lambda: sum(pending(server).values()) >= 58, 60)
-        board.open_gate()
-        order = [one.model for one in sorted((one.result() for one in asked), key=lambda one: one.execution)]
+    def often_of_thirty() -> int:
+        with kind(board.repository.path, options) as server:
+            asked = [one for pair in zip(ask_many(pool, server, "often", 30), ask_many(pool, server, "seldom", 30), strict=True) for one in pair]
+            server.process.wait_until(lambda: sum(pending(server).values()) >= 58, 60)
+            board.open_gate()
+            order = [one.model for one in sorted((one.result() for one in asked), key=lambda one: one.execution)]
         board.shut_gate()
         return order[:30].count("often")
 
-    with kind(board.repository.path, options) as server:  # one goes alone while a busy machine holds up the other's thread: then once more
-        server.process.wait_until(lambda: 18 <= often_of_thirty(server) <= 22, 120)
+    # In one of them a busy machine may hold up one's thread, and the other goes alone.
+    assert 18 <= median(often_of_thirty() for _ in range(3)) <= 22
 
 
 REFUSED = {

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import queue
-import re
 import resource
 import select
 import signal
@@ -637,12 +636,6 @@ def test_models_that_load_do_not_hold_the_end(board: Board, backend: Path, how: 
         server.kill()
 
 
-def _logged_at(log: str, words: str) -> float:
-    """Seconds since midnight."""
-    (hours, minutes, seconds), *_ = re.findall(rf"^[IWEF][0-9]{{4}} (..):(..):([0-9.]+) [^\n]*{words}", log, re.MULTILINE)
-    return 3600 * int(hours) + 60 * int(minutes) + float(seconds)
-
-
 def test_a_signal_that_comes_twice_at_once_is_one(gated: Nereid, board: Board) -> None:
     """GNU timeout sends it to its child and to the group. A machine that keeps the second for a second makes it another one."""
     server = gated.start()
@@ -650,15 +643,16 @@ def test_a_signal_that_comes_twice_at_once_is_one(gated: Nereid, board: Board) -
     try:
         thread = _post(server, "slow", witness.BODY, got)
         server.process.wait_until(lambda: _busy(server, "slow"), 30)
+        begun = time.monotonic()
         _stopping(server)
         server.process.terminate()
         while server.process.running() and procfs.is_pending(server.pid, signal.SIGTERM):
             pass
         board.open_gate()
         server.process.ends(None)
-        log = server.process.log()
-        kept = "second signal" in log  # it was not seen before a second was over
-        assert not kept or _logged_at(log, "second signal") - _logged_at(log, "received, stopping") >= 0.99
+        took = time.monotonic() - begun
+        kept = "second signal" in server.process.log()  # it was not seen before a second was over
+        assert took >= 1 if kept else server.process.exit_status == 0
         thread.join(60)
         answered = got.get(timeout=60)
         assert kept or (isinstance(answered, rawhttp.Answer) and answered.status == 200), answered

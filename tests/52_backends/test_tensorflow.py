@@ -24,6 +24,7 @@ from clients import PROTOCOLS, ask, at_once, config, load, loads_and_unloads, pa
 
 GRAPH, SAVED = 'platform: "tensorflow_graphdef"\n', 'platform: "tensorflow_savedmodel"\n'
 DYNAMIC = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 500000 }\n"
+FOUR = "dynamic_batching { preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 600000000 }\n"  # together, or not at all
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 DENSE = tensor("input", "x", "FP32", [16]) + tensor("output", "logits", "FP32", [8])
 OPTIONAL = tensor("input", "x", "FP32", [-1, 16], "optional: true")
@@ -53,7 +54,7 @@ def typed(datatype: str) -> str:
 
 
 def ragged(datatype: str) -> str:
-    text = "max_batch_size: 16\ninstance_group { count: 1 kind: KIND_CPU }\n" + DYNAMIC.replace("[ 8 ]", "[ 4 ]")
+    text = "max_batch_size: 16\ninstance_group { count: 1 kind: KIND_CPU }\n" + FOUR
     text += tensor("input", "x", "FP32", [-1, -1], "allow_ragged_batch: true") + tensor("output", "y", "FP32", [-1, -1])
     for name, kind in files.COMPUTED.items():
         text += f'batch_input {{ kind: {kind} target_name: "{name}" data_type: TYPE_{datatype} source_input: "x" }}\n'
@@ -479,11 +480,9 @@ def test_shapes_that_differ_in_a_batch(served: Server, model: str) -> None:
         np.testing.assert_array_equal(got["y"], x + x)
         assert got["y_count"].item() == got["y_sum"].item() - got["y_before"].item() == x.size
         assert got["y_shape"].tolist() == got["y_flat"].tolist() == [list(x.shape[1:])]
-    batches_of = served.statistics(model)["execution_count"]
-    if batches_of == 1:  # they came together
-        assert [got["y_longest"].item() for got in found] == [9] * 4
-        assert max(got["y_sum"].item() for got in found) == sum(x.size for x in data)
-    assert batches_of < 4
+    assert [got["y_longest"].item() for got in found] == [9] * 4
+    assert max(got["y_sum"].item() for got in found) == sum(x.size for x in data)
+    assert served.statistics(model)["execution_count"] == 1
 
 
 @pytest.mark.parametrize(("part", "found"), [("", 10), ("half", 2)])
@@ -742,8 +741,7 @@ def test_shapes_that_are_too_large_together(tmp_path: Path, datatype: str) -> No
     """Without elements each is possible, and the batch of them is not: TensorFlow ends the process of whoever asks it."""
     repository = Repository(tmp_path / "models")
     of = "".join(tensor(way, name, datatype, [-1, -1]) for way, name in (("input", "x"), ("output", "y")))
-    queue = "dynamic_batching { preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 10000000 }\n"
-    files.save_graph(files.same("BYTES" if datatype == "STRING" else datatype, [-1, -1, -1]), repository.model("x", GRAPH + "max_batch_size: 4\n" + of + queue))
+    files.save_graph(files.same("BYTES" if datatype == "STRING" else datatype, [-1, -1, -1]), repository.model("x", GRAPH + "max_batch_size: 4\n" + of + FOUR))
     shape = [1, 1 << (59 if datatype == "FP32" else 61), 0]
     said: list[rawhttp.Answer] = []
     with Nereid(repository.path) as server:

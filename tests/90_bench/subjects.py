@@ -63,7 +63,7 @@ class Floor(Subject):
         binary = paths.need(paths.BUILD / "bench" / f"bench_floor_{protocol}", "make bench")
         log = Path(self._scratch.name) / "log"
         super().__init__(FLOOR, Process(binary.name, [str(binary), str(self.port)], log))
-        self.process.wait_until(self._ready, 10)
+        self.process.wait_until(self._ready, 60)
 
     def _ready(self) -> bool:
         try:

@@ -43,10 +43,11 @@ class Http(Client):
         with rawhttp.Connection(HOST, self.http_port) as connection:
             told = math.inf
             for _ in range(self.per_connection):
+                kept = time.monotonic() - told
                 try:
                     answer = connection.ask("POST", "/v2/models/one/infer", body=BODY)
                 except ConnectionError:
-                    if time.monotonic() - told > KEPT:
+                    if kept > KEPT:
                         return
                     raise
                 told = time.monotonic()

@@ -62,17 +62,22 @@ def threads(pid: int) -> int:
 
 def all_sleep(pid: int) -> bool:
     """No thread of the process and of its children runs or waits for a processor. Looked at twice: a child may wake its parent between two looks."""
-    return all(_threads_sleep(each) for _ in range(2) for each in (pid, *children(pid)))
+    return all(_threads_sleep(pid) and all(map(_sleeps_or_is_gone, children(pid))) for _ in range(2))
 
 
 def _threads_sleep(pid: int) -> bool:
-    """True also of a process that has just ended."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                if (task / "stat").read_text().rsplit(")", 1)[1].split()[0] != "S":
-                    return False
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            if (task / "stat").read_text().rsplit(")", 1)[1].split()[0] != "S":
+                return False
     return True
+
+
+def _sleeps_or_is_gone(pid: int) -> bool:
+    try:
+        return _threads_sleep(pid)
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def is_pending(pid: int, signal: int) -> bool:
