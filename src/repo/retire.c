@@ -79,10 +79,13 @@ static const char *backend_name(const struct repo_retired *old)
  * execution though all of them are answered. */
 static void retire_tell(struct repo_retired *old)
 {
+    time_ns now = clock_now_ns();
     if (!old->since)
-        old->since = clock_now_ns();
+        old->since = now;
+    if (old->told || now - old->since < TELL_AFTER)
+        return;
     long count = version_requests(old->version);
-    if (old->told || clock_now_ns() - old->since < (count > 0 ? TELL_AFTER : TELL_BUSY_AFTER))
+    if (count <= 0 && now - old->since < TELL_BUSY_AFTER)
         return;
     old->told = true;
     if (count <= 0) {

@@ -248,17 +248,18 @@ struct err *server_load(struct server *s)
                     "failed to load all models: %zu could not be loaded, the log says why; "
                     "without exit-on-error the others are served",
                     failed);
-    /* As in the reference, the server keeps running with open ports, and is not live. */
-    if (e && !s->options->exit_on_error)
+    if (!e)
+        return NULL;
+    /* As in the reference, without exit_on_error it keeps running with open ports, and is not
+     * live. */
+    if (!s->options->exit_on_error)
         table_refuse(s->table);
-    if (e)
-        leave_initializing(s, SERVER_FAILED);
-    if (e && !s->options->exit_on_error) {
-        LOG_ERROR("%s; nothing is served", err_message(e));
-        err_free(e);
-        e = NULL;
-    }
-    return e;
+    leave_initializing(s, SERVER_FAILED);
+    if (s->options->exit_on_error)
+        return e;
+    LOG_ERROR("%s; nothing is served", err_message(e));
+    err_free(e);
+    return NULL;
 }
 
 bool server_initializing(const struct server *s)

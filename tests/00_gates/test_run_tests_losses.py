@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from harness.procfs import has_ended
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -106,18 +107,6 @@ def left(part: Part) -> int:
     return int(part.log().read_text().split()[-1])
 
 
-def gone(pid: int) -> bool:
-    try:
-        fd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    poller = select.poll()
-    poller.register(fd, select.POLLIN)
-    over = bool(poller.poll(0))
-    os.close(fd)
-    return over
-
-
 def leaving(what: str, more: str, then: str = "", tests: bool = True, given: str = "/dev/null") -> tuple[Stage, Outcome]:
     """given: its input, which it has open before its number is known."""
 
@@ -136,7 +125,7 @@ def test_a_process_that_is_left_behind(logs: Path, monkeypatch: pytest.MonkeyPat
     made, total = leaving(STAYS, more.format())
     assert (total.passed, total.failed) == (1, 1)
     assert made.total().note.startswith("left behind: ") and STAYS in made.total().note
-    assert gone(left(made.parts[0]))
+    assert has_ended(left(made.parts[0]))
 
 
 def test_a_process_that_ends_a_moment_later(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +142,7 @@ def test_a_process_that_ends_a_moment_later(logs: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(run_tests, "ends_within", then_it_ends)
     made, total = leaving("cat", "start_new_session=True", given=str(goes_on))
     assert (total.passed, total.failed, made.total().note) == (1, 0, "")
-    assert gone(left(made.parts[0]))
+    assert has_ended(left(made.parts[0]))
 
 
 def test_what_a_stage_leaves_that_runs_out_of_its_time(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,13 +157,13 @@ def test_what_a_stage_leaves_that_runs_out_of_its_time(logs: Path, monkeypatch: 
     then = f"sys.stdout.flush(); open({str(begun)!r}, 'w').close(); import signal; signal.pause()"
     made, total = leaving(STAYS, "start_new_session=True", then)
     assert (total.passed, total.failed) == (0, 1)
-    assert gone(left(made.parts[0]))
+    assert has_ended(left(made.parts[0]))
 
 
 def test_a_build_may_leave_what_it_began(logs: Path) -> None:
     made, total = leaving(STAYS, "start_new_session=True", tests=False)
     pid = left(made.parts[0])
-    runs = not gone(pid)
+    runs = not has_ended(pid)
     os.kill(pid, signal.SIGKILL)
     assert (total.passed, total.failed, runs) == (1, 0, True)
 

@@ -16,7 +16,7 @@ import witness
 from harness import ports, rawhttp
 from harness.process import ServerFailed
 from harness.repository import Repository
-from harness.servers import HOST, KINDS, Nereid, Server
+from harness.servers import HOST, KINDS, Nereid, Server, listens
 from witness import Board, backend, board  # noqa: F401
 
 ENVIRONMENT = {
@@ -388,7 +388,7 @@ def test_whoever_is_ready_predicts(turn: int, board: Board, backend: Path) -> No
     running.wait_ready = False
     both = rawhttp.head("GET", HEALTH["vertex-ai"]) + rawhttp.head("POST", PREDICT["vertex-ai"], None, BODY) + BODY
     with running, ThreadPoolExecutor() as pool:
-        running.process.wait_until(lambda: _is_open(running, "vertex-ai"), 60)
+        running.process.wait_until(lambda: listens(int(str(running.options["vertex-ai-port"]))), 60)
         with rawhttp.Connection(HOST, int(str(running.options["vertex-ai-port"]))) as connection:
             answers = pool.submit(_all_received, connection)  # its loop is never without a question
             asked = pool.submit(_send_until, running.ready, connection, both * 200)
@@ -411,21 +411,13 @@ def _all_received(connection: rawhttp.Connection) -> bytes:
     return b"".join(iter(lambda: connection.socket.recv(1 << 20), b""))
 
 
-def _is_open(server: Server, cloud: str) -> bool:
-    try:
-        ask(server, cloud, "GET", HEALTH[cloud])
-    except OSError:
-        return False
-    return True
-
-
 def test_keys_are_asked_for_before_the_models_are_loaded(board: Board, backend: Path) -> None:  # noqa: F811
     board.model("late", kept_out=True)
     options = {"vertex-ai-default-model": "late", "backend-directory": str(backend), "http-restricted-api": "inference:x-key=one"}
     running = start(Nereid, board.repository.path, options)
     running.wait_ready = False
     with running:
-        running.process.wait_until(lambda: _is_open(running, "vertex-ai"), 60)
+        running.process.wait_until(lambda: listens(int(str(running.options["vertex-ai-port"]))), 60)
         assert ask(running, "vertex-ai", "POST", PREDICT["vertex-ai"], BODY).status == 403
         early = ask(running, "vertex-ai", "POST", PREDICT["vertex-ai"], BODY, {"x-key": "one"})
         assert (early.status, early.json()["error"]) == (503, "the models are still being loaded")

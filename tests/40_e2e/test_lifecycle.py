@@ -1,6 +1,5 @@
 """The process: its command line, its start, its end."""
 
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 from harness import metrics, rawhttp
 from harness.process import ServerFailed
 from harness.repository import Repository
-from harness.servers import HOST, KINDS, Server
+from harness.servers import KINDS, Server, listens
 
 Make = Callable[..., Server]
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
@@ -17,14 +16,6 @@ BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 @pytest.fixture(params=BOTH)
 def kind(request: pytest.FixtureRequest) -> type[Server]:
     return KINDS[request.param]
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection((HOST, port), timeout=30).close()
-    except ConnectionRefusedError:
-        return False
-    return True
 
 
 def test_says_where_it_serves_and_ends_on_sigterm(kind: type[Server], repository: Repository) -> None:
@@ -65,9 +56,9 @@ def test_two_repositories(kind: type[Server], repository: Repository, tmp_path: 
 def test_a_front_end_can_be_off(kind: type[Server], repository: Repository, front: str) -> None:
     server = kind(repository.path, {f"allow-{front}": "false"}, wait_ready=False).start()
     try:
-        server.process.wait_until(lambda: _listens(server.http_port), 180)
+        server.process.wait_until(lambda: listens(server.http_port), 180)
         server.process.wait_until(lambda: rawhttp.get(server.http, "/v2/health/ready").status == 200, 180)
-        assert not _listens(server.grpc_port if front == "grpc" else server.metrics_port)
+        assert not listens(server.grpc_port if front == "grpc" else server.metrics_port)
         server.stop()
     finally:
         server.kill()
@@ -76,9 +67,9 @@ def test_a_front_end_can_be_off(kind: type[Server], repository: Repository, fron
 def test_http_can_be_off(kind: type[Server], repository: Repository) -> None:
     server = kind(repository.path, {"allow-http": "false"}, wait_ready=False).start()
     try:
-        server.process.wait_until(lambda: _listens(server.metrics_port), 180)
+        server.process.wait_until(lambda: listens(server.metrics_port), 180)
         assert metrics.scrape(server.metrics)
-        assert not _listens(server.http_port)
+        assert not listens(server.http_port)
         server.stop()
     finally:
         server.kill()
@@ -121,7 +112,7 @@ def test_a_broken_model_is_told_of(kind: type[Server], repository: Repository) -
     server = kind(repository.path, {"exit-on-error": "false"}, wait_ready=False).start()
     try:
         server.process.wait_until(
-            lambda: _listens(server.http_port) and rawhttp.get(server.http, "/v2/health/ready").status == 200,
+            lambda: listens(server.http_port) and rawhttp.get(server.http, "/v2/health/ready").status == 200,
             180,
         )
         assert rawhttp.get(server.http, "/v2/models/one/ready").status == 200

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -136,7 +137,15 @@ def processes() -> Iterator[tuple[int, list[str]]]:
 
 def has_ended(pid: int) -> bool:
     """Also if nobody has waited for it yet."""
-    return all(each != pid or fields[0] == "Z" for each, fields in processes())
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    poller = select.poll()
+    poller.register(fd, select.POLLIN)
+    over = bool(poller.poll(0))
+    os.close(fd)
+    return over
 
 
 def children(pid: int) -> list[int]:

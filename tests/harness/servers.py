@@ -23,6 +23,14 @@ WITH_NUMPY = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PA
 ENDED_AT_ONCE = {"TSAN_OPTIONS": f"{os.environ.get('TSAN_OPTIONS', '')}:report_thread_leaks=0"}
 
 
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), timeout=30).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
 class Server:
     """A context manager: starts on free ports, is ready inside, is ended on leaving: ours is stopped and checked.
 
